@@ -4,12 +4,10 @@
 use mongodb::Database;
 use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users", timestamps)]
 pub struct User {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[index(unique)]
     #[field(max_len = 200)]
@@ -22,10 +20,9 @@ pub struct User {
     pub updated_at: DateTime,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 pub struct Post {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[field(min_len = 1, max_len = 120)]
     pub title: String,
@@ -36,10 +33,9 @@ pub struct Post {
     pub tags: Vec<String>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "comments")]
 pub struct Comment {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(order(-at), on_delete = cascade)]
     pub post: Ref<Post>,

@@ -4,13 +4,11 @@
 use mongodb::Database;
 use mongodb::bson::DateTime;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "movies", timestamps, version, index(fields(year, title)))]
 pub struct Movie {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[field(max_len = 200)]
     pub title: String,
@@ -32,7 +30,7 @@ pub struct Movie {
     pub updated_at: DateTime,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Rating {
     #[field(min = 0.0, max = 10.0)]
     pub value: f64,
@@ -40,7 +38,7 @@ pub struct Rating {
     pub votes: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Role {
     #[field(max_len = 100)]
     pub actor: String,

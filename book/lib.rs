@@ -78,6 +78,7 @@ pages! {
     design_two_way => "src/designs/two-way.md";
     design_many_to_many => "src/designs/many-to-many.md";
     documents => "src/documents.md";
+    stored_form => "src/stored-form.md";
     types => "src/types.md";
     enums => "src/enums.md";
     several_types => "src/several-types.md";

@@ -3,12 +3,10 @@
 
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "people")]
 pub struct Person {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[field(max_len = 100)]
     pub name: String,
@@ -19,7 +17,7 @@ pub struct Person {
     pub addresses: Vec<Address>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Address {
     #[field(max_len = 100)]
     pub street: String,

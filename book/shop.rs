@@ -4,21 +4,18 @@
 use mongodb::Database;
 use mongodb::bson::DateTime;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "suppliers")]
 pub struct Supplier {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[field(max_len = 100)]
     pub name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "parts")]
 pub struct Part {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[field(max_len = 100)]
     pub name: String,
@@ -26,10 +23,9 @@ pub struct Part {
     pub supplier: Option<Ref<Supplier>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products")]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[field(max_len = 100)]
     pub name: String,
@@ -37,10 +33,9 @@ pub struct Product {
     pub parts: Vec<Ref<Part>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "reviews")]
 pub struct Review {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref(order(-at), on_delete = cascade)]
     pub product: Ref<Product>,

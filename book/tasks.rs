@@ -3,22 +3,19 @@
 
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "people")]
 pub struct Person {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
     #[reference(many, inverse = owner, max = 500)]
     pub tasks: Vec<Ref<Task>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "tasks")]
 pub struct Task {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub description: String,
     #[reference(inverse = tasks)]

@@ -1,18 +1,16 @@
 //! The comments of a post, fifty in a document.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 pub struct Post {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub title: String,
 }
 
 /// Generates the document `CommentBucket`, which holds up to 50 comments of a post.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post, size = 50, time = at, sum(stars))]
 pub struct Comment {
     pub id: ObjectId, // tells one comment from another

@@ -1,12 +1,10 @@
 //! A product with what is counted, summed and averaged of its reviews.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products")]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     #[computed(count = Review)]
@@ -26,10 +24,9 @@ pub struct Product {
     pub newest: Option<String>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "reviews")]
 pub struct Review {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref(order(-date), on_delete = cascade)]
     pub product: Ref<Product>,

@@ -1,20 +1,17 @@
 //! Three kinds of copies.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "suppliers")]
 pub struct Supplier {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "parts")]
 pub struct Part {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     #[volatile] // changes often: a copy of it does not compile
@@ -25,10 +22,9 @@ pub struct Part {
     pub maker: String, // 1: a field beside a reference
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products", index(fields(parts.maker)))]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     // 2: an entry for each reference of an array. Generates the struct

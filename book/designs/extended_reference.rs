@@ -1,12 +1,10 @@
 //! An order with the few fields of its customer that a page shows.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "customers")]
 pub struct Customer {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     pub email: String,
@@ -14,16 +12,15 @@ pub struct Customer {
     pub newsletter: bool,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Address {
     pub street: String,
     pub city: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "orders")]
 pub struct Order {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub placed: DateTime,
     pub total: i64, // in cents
@@ -39,7 +36,7 @@ pub struct Order {
 }
 
 /// The reference, and fields with the names and types of fields of `Customer`.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[denormalize(from = Customer, sync = snapshot)]
 pub struct Recipient {
     pub id: Ref<Customer>,

@@ -1,10 +1,8 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "authors")]
 pub struct Author {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[field(max_len = 100)]
     pub name: String,
@@ -12,10 +10,9 @@ pub struct Author {
     pub books: Vec<Ref<Book>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "books", index(fields(categories, title, id)))]
 pub struct Book {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[field(max_len = 200)]
     pub title: String,
@@ -25,10 +22,9 @@ pub struct Book {
     pub categories: Vec<Ref<Category>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "categories")]
 pub struct Category {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[index(unique)]
     #[field(max_len = 50)]

@@ -1,10 +1,8 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "parts")]
 pub struct Part {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[index(unique)]
     #[field(max_len = 20)]
@@ -15,10 +13,9 @@ pub struct Part {
     pub price: i64, // in cents
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products", index(fields(manufacturer, name, id)))]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[field(max_len = 100)]
     pub name: String,

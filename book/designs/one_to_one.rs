@@ -1,10 +1,8 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users", index(fields(address.city, id)))]
 pub struct User {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[field(max_len = 100)]
     pub name: String,
@@ -12,7 +10,7 @@ pub struct User {
     pub address: Option<Address>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Address {
     #[field(max_len = 100)]
     pub street: String,
@@ -20,13 +18,13 @@ pub struct Address {
     pub city: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "memberships")]
 pub struct Membership {
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     pub number: i32,
     pub since: DateTime,
     #[parent_ref(one, on_delete = cascade)] // linked: a unique index on `user_id`
-    #[serde(rename = "user_id")]
+    #[field(name = "user_id")]
     pub user: Ref<User>,
 }

@@ -1,12 +1,10 @@
 //! Most books have few buyers, and a bestseller has a hundred thousand.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "books")]
 pub struct Book {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub title: String,
     #[embed(max = 50)]
@@ -17,7 +15,7 @@ pub struct Book {
 
 /// Embedded in the book, and the item of `BuyerBucket`, the generated document that
 /// holds up to fifty buyers more.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Book, size = 50)]
 pub struct Buyer {
     pub name: String,

@@ -1,10 +1,8 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "hosts")]
 pub struct Host {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[field(max_len = 100)]
     pub name: String,
@@ -13,10 +11,9 @@ pub struct Host {
     pub ipaddr: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "logmsg")]
 pub struct LogMsg {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub time: DateTime,
     #[field(max_len = 2_000)]

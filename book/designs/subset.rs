@@ -1,12 +1,10 @@
 //! A product with its newest ten reviews.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products")]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     // Generates ReviewEntry { id: Ref<Review>, date: DateTime, text: String }
@@ -19,10 +17,9 @@ pub struct Product {
     pub review_count: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "reviews")]
 pub struct Review {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref(order(-date), on_delete = cascade)]
     pub product: Ref<Product>,

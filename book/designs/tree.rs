@@ -1,12 +1,10 @@
 //! A tree of categories.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "categories")]
 pub struct Category {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     #[parent_ref(order(name))]

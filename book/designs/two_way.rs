@@ -1,10 +1,8 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "people")]
 pub struct Person {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[field(max_len = 100)]
     pub name: String,
@@ -12,10 +10,9 @@ pub struct Person {
     pub tasks: Vec<Ref<Task>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "tasks", index(fields(due_date, id)))]
 pub struct Task {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[field(max_len = 500)]
     pub description: String,

@@ -333,7 +333,7 @@ fn a_parent_with_copies_is_written_down() {
         "EntryMeta::of::<OwnRack, Rack>(false) })",
         "EntryMeta::of::<OwnTag, Tag>(false) })",
         // The attributes of the reference itself go into the struct.
-        "#[reference(on_delete = cascade, check = false,)] pub id: ::odm::Ref<Host>",
+        "#[reference(on_delete = cascade, check = false,)] #[serde(with = \"::odm::__private::if_serde\")] pub id: ::odm::Ref<Host>",
         "host: ::odm::__private::Ref<Host>, user: ::core::option::Option< ::odm::__private::Ref<User>>,",
     ] {
         assert!(has(&code, part), "{part}: {code}");
@@ -471,8 +471,8 @@ fn unions_are_made_once() {
     assert_eq!(code.matches("enumMediaRef{").count(), 1, "{code}");
     assert_eq!(code.matches("pubenumMedia{").count(), 1, "{code}");
     for part in [
-        "#[serde(crate = \"other::odm::__private::serde\", tag = \"type\", content = \"id\")]",
-        "Photo(other::odm::__private::Ref<a::Photo>)",
+        "#[serde(crate = \"other::odm::__private::serde\", tag = \"type\", content = \"id\")] #[serde(bound(",
+        "other::odm::__private::Ref<a::Photo>)",
         "tag: \"Photo\", document: || <a::Photo as other::odm::Document>::META",
     ] {
         assert!(has(&code, part), "{part}: {code}");
@@ -937,7 +937,7 @@ fn generated_items_keep_the_documentation_of_their_field() {
     for part in [
         r#"#[doc = r" Its name."] #[doc = ""] #[doc = "`name`"]"#,
         r#"#[doc = r" Its name in the catalogue."] pub name: String"#,
-        r#"#[doc = "A copy of `Part.color`."] pub color: String"#,
+        r#"#[doc = "A copy of `Part.color`."] #[serde(with = "::odm::__private::if_serde")] pub color: String"#,
         "type PartEntry = PartEntryOfProduct;",
         "#[derive(Clone, PartialEq, Eq)]",
         "::core::cmp::PartialEq, Eq,",

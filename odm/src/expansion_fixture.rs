@@ -209,6 +209,8 @@ const _: () = {
         }
     }
     impl odm::stored::Row for Address {
+        const ORACLE: Option<odm::stored::Oracle<Address>> = odm::stored::ByType::<Address>::ORACLE;
+
         fn read_row(fields: &mut odm::stored::Reader<'_>) -> odm::stored::Read<Self> {
             Ok(Address {
                 street: fields.by(const { &__Code::F0 })?,
@@ -438,6 +440,8 @@ const _: () = {
         }
     }
     impl odm::stored::Row for Person {
+        const ORACLE: Option<odm::stored::Oracle<Person>> = odm::stored::ByType::<Person>::ORACLE;
+
         fn read_row(fields: &mut odm::stored::Reader<'_>) -> odm::stored::Read<Self> {
             Ok(Person {
                 id: fields.by(const { &__Code::F0 })?,

@@ -2,12 +2,11 @@
 
 use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
-use serde::Deserialize;
 
 // ANCHOR: models
 /// The id is the handle, which the client chooses: a request can be repeated.
 #[derive(Document, Clone, Debug, PartialEq)]
-#[document(collection = "authors", new(derive(Deserialize, Clone)))]
+#[document(collection = "authors", new(derive(Clone)))]
 pub struct Author {
     #[field(name = "_id")]
     #[field(min_len = 1, max_len = 40)]
@@ -26,7 +25,7 @@ pub struct Author {
 
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts", version, soft_delete, patch)]
-#[document(new(derive(Deserialize, Clone)))]
+#[document(new(derive(Clone)))]
 #[document(index(fields(site, at, slug)))]
 pub struct Post {
     #[field(name = "_id")]

@@ -99,7 +99,7 @@ pub fn from_document<T: Document>(document: &bson::Document) -> Result<T> {
 /// }
 ///
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-/// let counted: Vec<odm::Serde<Count>> = people.aggregate().group((), |g| g.count("people")).all().await?;
+/// let counted: Vec<odm::Serde<Count>> = people.aggregate().group(|p| p.age, |g| g.count("people")).all().await?;
 /// println!("{}", counted[0].0.people);
 /// # Ok(()) }
 /// ```

@@ -1,10 +1,5 @@
 //! Models that `build.rs` writes, which derive both odm and serde, and values of them. The tests write and read each by both ways.
-#![allow(
-    missing_docs,
-    clippy::large_enum_variant,
-    clippy::unit_arg,
-    clippy::type_complexity
-)]
+#![allow(missing_docs, unused_variables, clippy::all)]
 
 use odm::bson::{Binary, DateTime, Decimal128, oid::ObjectId, spec::BinarySubtype};
 use odm::prelude::*;

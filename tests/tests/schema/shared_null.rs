@@ -42,7 +42,7 @@ fn a_plan_says_that_null_is_shared_and_what_to_declare() {
             (
                 vec![doc! { "_id": 1, "email": null }, doc! { "_id": 2, "email": null }],
                 "they share `null` in `email` (2 store `null`), which a unique index allows once. Store nothing for `None` \
-                 (`#[serde(skip_serializing_if = \"Option::is_none\")]`) and declare the index `sparse`",
+                 (`#[field(skip_none)]`) and declare the index `sparse`",
             ),
             (
                 vec![doc! { "_id": 1, "email": null }, doc! { "_id": 2 }],

@@ -1,15 +1,12 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "hosts")]
 pub struct Host {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
 }
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logmsg")]
 pub struct LogMsg {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub host: ObjectId, // not declared as a reference, and without an index
     pub time: DateTime,

@@ -1,15 +1,13 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 pub struct Person {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[reference(many, max = 10)]
     pub addresses: Vec<Ref<Address>>, // error: `Address` has no collection
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 pub struct Address {
     pub street: String,
     pub city: String,

@@ -1,14 +1,12 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 pub struct Review {
     pub text: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "products")]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[embed(max = 5000)]
     pub reviews: Vec<Review>, // error: rule three
