@@ -1,12 +1,10 @@
 //! Another document in the place of one that never changes.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logmsg", append_only)]
 struct LogMsg {
-    #[serde(rename = "_id")]
     id: ObjectId,
     text: String,
 }

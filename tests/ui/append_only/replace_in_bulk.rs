@@ -1,12 +1,10 @@
 //! The same in a bulk.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logmsg", append_only)]
 struct LogMsg {
-    #[serde(rename = "_id")]
     id: ObjectId,
     text: String,
 }

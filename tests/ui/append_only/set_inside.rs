@@ -1,17 +1,15 @@
 //! An update of a part of it.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 struct Place {
     city: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logmsg", append_only)]
 struct LogMsg {
-    #[serde(rename = "_id")]
     id: ObjectId,
     text: String,
     place: Place,

@@ -1,17 +1,15 @@
 //! An array as the argument of a generic type.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Wrapper<T> {
     inner: T,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     tags: Wrapper<Vec<String>>,
 }

@@ -1,7 +1,6 @@
 //! A constant is held to what a literal is held to, once the compiler knows its value.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
 mod limits {
     pub const NONE: usize = 0;
@@ -11,49 +10,45 @@ mod limits {
     pub const RATIO: f64 = 0.5;
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed(max = limits::NONE)]
     tags: Vec<String>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "lists")]
 struct List {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, max = limits::MANY)]
     things: Vec<Ref<Thing>>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "words")]
 struct Word {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[field(min_len = limits::LONG, max_len = limits::SHORT)]
     text: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "numbers")]
 struct Number {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[field(min = limits::LONG, max = 3.5)]
     value: f64,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Thing, size = limits::NONE)]
 struct Reading {
     value: f64,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Part {
     #[embed(max = limits::RATIO)]
     names: Vec<String>,

@@ -1,12 +1,10 @@
 //! A list has no keys.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed(max = 10, key_len = 10)]
     tags: Vec<String>,

@@ -1,11 +1,9 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::LinkedList;
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "queues")]
 struct Queue {
-    #[serde(rename = "_id")]
     id: i32,
     jobs: LinkedList<String>,
 }

@@ -1,19 +1,17 @@
 //! The item's type decides whether it is a document.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Part {
     text: String,
 }
 
 type Parts = Option<Vec<Part>>;
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed(max = 201)]
     parts: Parts,

@@ -1,12 +1,10 @@
 //! The worst case is larger than a document can be.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed(max = 100000)]
     #[field(max_len = 100)]

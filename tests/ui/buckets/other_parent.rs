@@ -1,14 +1,12 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 pub struct Post {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post)]
 pub struct Comment {
     pub name: String,
@@ -16,10 +14,9 @@ pub struct Comment {
     pub at: DateTime,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users")]
 pub struct User {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
 }
 

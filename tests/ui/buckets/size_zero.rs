@@ -1,14 +1,12 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 pub struct Post {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post, size = 0)]
 pub struct Comment {
     pub name: String,

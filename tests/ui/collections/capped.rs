@@ -1,17 +1,14 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "lines", capped(max = 5))]
 struct Line {
-    #[serde(rename = "_id")]
     id: ObjectId,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "events", capped(size = 1_000), expire = at, time_series(time = at))]
 struct Event {
-    #[serde(rename = "_id")]
     id: ObjectId,
     at: DateTime,
 }

@@ -1,10 +1,8 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "readings", time_series(time = at, meta = at), version)]
 struct Reading {
-    #[serde(rename = "_id")]
     id: ObjectId,
     at: Option<DateTime>,
     #[index(unique)]
@@ -12,18 +10,16 @@ struct Reading {
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "values", time_series(time = number))]
 struct Measured {
-    #[serde(rename = "_id")]
     id: ObjectId,
     number: i64,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "others", time_series(meta = number, granularity = days))]
 struct Other {
-    #[serde(rename = "_id")]
     id: ObjectId,
     number: i64,
 }

@@ -1,10 +1,8 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "readings", time_series(time = at))]
 struct Reading {
-    #[serde(rename = "_id")]
     id: i32,
     at: DateTime,
     celsius: f64,

@@ -1,11 +1,9 @@
 use odm::prelude::*;
 use odm::query::Aggregate;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "orders")]
 struct Order {
-    #[serde(rename = "_id")]
     id: i32,
     cents: i64,
 }
@@ -14,10 +12,9 @@ fn cheap(orders: Aggregate<Order>) -> Aggregate<Order> {
     orders.filter(|o| o.cents.lt(100))
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "cheap_orders", view(of = Order, pipeline = cheap))]
 struct CheapOrder {
-    #[serde(rename = "_id")]
     id: i32,
     cents: i64,
 }

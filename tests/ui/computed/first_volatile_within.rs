@@ -1,19 +1,17 @@
 //! A value with a part that changes often.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 struct Readers {
     language: String,
     #[volatile]
     views: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "reviews")]
 struct Review {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[parent_ref]
     product: Ref<Product>,
@@ -21,10 +19,9 @@ struct Review {
     at: DateTime,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[computed(first = Review.readers, order(-at))]
     newest: Option<Readers>,

@@ -1,12 +1,10 @@
 //! Children that name the document twice.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "reviews")]
 struct Review {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[parent_ref]
     product: Ref<Product>,
@@ -15,10 +13,9 @@ struct Review {
     stars: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[computed(avg = Review.stars)]
     rating: Average,

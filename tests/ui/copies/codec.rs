@@ -1,7 +1,7 @@
 //! A copy of a field that is stored in another form.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 mod form {
     pub fn serialize<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
@@ -12,20 +12,18 @@ mod form {
     }
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "hosts")]
 struct Host {
-    #[serde(rename = "_id")]
     id: ObjectId,
-    #[serde(with = "form")]
+    #[field(with = "form")]
     #[field(stored = String)]
     ipaddr: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logmsg")]
 struct LogMsg {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[parent_ref]
     host: Ref<Host>,

@@ -1,16 +1,14 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "parts")]
 struct Part {
-    #[serde(rename = "_id")]
     id: i32,
     #[field(max_len = 50)]
     name: String,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 #[denormalize(from = Part)]
 #[serde(deny_unknown_fields)]
 struct Fitted {

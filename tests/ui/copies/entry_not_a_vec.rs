@@ -1,12 +1,10 @@
 //! Many references with copies in something else than a `Vec`.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "parts")]
 struct Part {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
     #[volatile]
@@ -15,10 +13,9 @@ struct Part {
 
 use std::collections::VecDeque;
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, max = 20)]
     #[denormalize(from = Part, fields(name: String))]

@@ -1,20 +1,17 @@
 //! One child, of a parent that may have many.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "hosts")]
 struct Host {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logmsg")]
 struct LogMsg {
-    #[serde(rename = "_id")]
     id: ObjectId,
     time: DateTime,
     #[parent_ref]

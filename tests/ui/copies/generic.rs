@@ -1,18 +1,16 @@
 //! A copy in a type with parameters.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "hosts")]
 struct Host {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
     ipaddr: String,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 struct Note<T> {
     #[reference]
     host: Ref<Host>,

@@ -1,37 +1,33 @@
 //! A struct of copies of another document.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "parts")]
 struct Part {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
     #[volatile]
     qty: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "tools")]
 struct Tool {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 #[denormalize(from = Tool)]
 struct PartEntry {
     id: Ref<Tool>,
     name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, max = 20)]
     #[denormalize(from = Part)]

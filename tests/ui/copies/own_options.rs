@@ -1,29 +1,26 @@
 //! Options of the reference on the field that holds the struct.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "parts")]
 struct Part {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
     #[volatile]
     qty: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 #[denormalize(from = Part)]
 struct PartEntry {
     id: Ref<Part>,
     name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, max = 20, on_delete = pull, index = false)]
     #[denormalize(from = Part, sync = eventual)]

@@ -1,17 +1,15 @@
 //! The parent is said within the struct of copies.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "hosts")]
 struct Host {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 #[denormalize(from = Host)]
 struct OwnHost {
     #[parent_ref]
@@ -19,10 +17,9 @@ struct OwnHost {
     name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logmsg")]
 struct LogMsg {
-    #[serde(rename = "_id")]
     id: ObjectId,
     time: DateTime,
     #[parent_ref]

@@ -1,29 +1,26 @@
 //! A field of another type.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "parts")]
 struct Part {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
     #[volatile]
     qty: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 #[denormalize(from = Part)]
 struct PartEntry {
     id: Ref<Part>,
     name: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, max = 20)]
     #[denormalize(from = Part)]

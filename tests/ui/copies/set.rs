@@ -1,21 +1,18 @@
 //! An update that sets a copy.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "hosts")]
 struct Host {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
     ipaddr: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logmsg")]
 struct LogMsg {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[parent_ref]
     host: Ref<Host>,

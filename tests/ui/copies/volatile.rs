@@ -1,21 +1,18 @@
 //! A copy of what changes often.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "hosts")]
 struct Host {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[volatile]
     load: f64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logmsg")]
 struct LogMsg {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[parent_ref]
     host: Ref<Host>,

@@ -1,16 +1,14 @@
 //! A builder is finished without fields that must be given.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "users", builder)]
 struct User {
-    #[serde(rename = "_id")]
     id: ObjectId,
     email: String,
     name: String,
     age: Option<i32>,
-    #[serde(default)]
+    #[field(default)]
     points: i64,
 }
 

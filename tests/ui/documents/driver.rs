@@ -1,7 +1,7 @@
 //! The driver's collection is not of a model, which serde writes in another form.
 use odm::prelude::*;
 
-#[derive(Document, serde::Serialize, serde::Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
     id: i32,

@@ -1,8 +1,7 @@
 //! A document is a struct.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 enum Thing {
     A,

@@ -1,19 +1,16 @@
 //! Documents expire by a field that is there, and that is a date.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tokens", expire = until)]
 struct Token {
-    #[serde(rename = "_id")]
     id: ObjectId,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "carts", expire(field = changed, after = 60))]
 struct Cart {
-    #[serde(rename = "_id")]
     id: ObjectId,
     changed: i64,
 }

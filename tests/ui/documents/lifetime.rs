@@ -1,12 +1,10 @@
 //! A document owns its values.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::Serialize;
 
-#[derive(Document, Serialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing<'a> {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: &'a str,
 }

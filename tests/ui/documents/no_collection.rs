@@ -1,11 +1,9 @@
 //! The collection is named.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
 }
 

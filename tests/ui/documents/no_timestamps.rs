@@ -1,12 +1,10 @@
 //! The fields of `timestamps` are missing.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things", timestamps)]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }

@@ -1,12 +1,10 @@
 //! A field that does not exist.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things", timestamps(created = since))]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }

@@ -1,12 +1,10 @@
 //! A version is an `i64`.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things", version)]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     version: u32,
 }

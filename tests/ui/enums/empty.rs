@@ -1,8 +1,7 @@
 //! Nothing to store.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 enum Kind {}
 
 fn main() {}

@@ -1,8 +1,7 @@
 //! Unknown variants would be overwritten.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 enum Kind {
     A,
     #[serde(other)]

@@ -1,13 +1,12 @@
 //! Two variants of one name.
 #![allow(unreachable_patterns)]
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
 #[allow(dead_code)]
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 enum Kind {
     A,
-    #[serde(rename = "A")]
+    #[embed(name = "A")]
     B,
 }
 

@@ -1,27 +1,23 @@
 //! A variant of an enum of documents holds references, and nothing that is derived of others yet.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "users")]
 struct User {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "events")]
-#[serde(tag = "type")]
 enum Event {
     Login(Login),
     Purchase(Purchase),
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(variant_of = Event)]
 struct Login {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference]
     user: Ref<User>,
@@ -31,10 +27,9 @@ struct Login {
     purchases: i64,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(variant_of = Event)]
 struct Purchase {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[parent_ref]
     user: Ref<User>,

@@ -1,8 +1,7 @@
 //! A variant that can't be written.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 enum Kind {
     A,
     #[serde(skip_serializing)]

@@ -1,30 +1,29 @@
 //! The struct in a variant has a field of the name of the tag that stands beside its fields.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
-#[serde(tag = "kind")]
+#[derive(Embed)]
+#[embed(tag = "kind")]
 enum Shape {
     Round(Circle),
     Boxed(Box<Square>),
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Circle {
     radius: f64,
-    #[serde(rename = "kind")]
+    #[field(name = "kind")]
     sort: String,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Square {
-    #[serde(flatten)]
+    #[field(flatten)]
     circle: Circle,
 }
 
 /// Under a name of its own it may have any.
-#[derive(Embed, Serialize, Deserialize)]
-#[serde(tag = "kind", content = "shape")]
+#[derive(Embed)]
+#[embed(tag = "kind", content = "shape")]
 enum Beside {
     Round(Circle),
 }

@@ -1,9 +1,8 @@
 //! The tag has the name of a field.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
-#[serde(tag = "kind")]
+#[derive(Embed)]
+#[embed(tag = "kind")]
 enum Shape {
     A { #[serde(rename = "kind")] other: String },
 }

@@ -1,8 +1,7 @@
 //! An array in a variant needs a bound too.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 enum Kind {
     A { tags: Vec<String> },
     B(Vec<i32>),

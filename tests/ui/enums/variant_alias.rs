@@ -1,13 +1,12 @@
 //! A variant has one stored name.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Embed)]
+#[embed(rename_all = "lowercase")]
 enum Status {
-    #[serde(alias = "draft")]
+    #[embed(alias = "draft")]
     Open,
-    #[serde(rename = "done", alias = "closed")]
+    #[embed(name = "done", alias = "closed")]
     Done { by: String },
 }
 

@@ -1,18 +1,16 @@
 //! A path into a variant of an array's items does not say which item to change.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "orders")]
 struct Order {
-    #[serde(rename = "_id")]
     id: i32,
     #[embed(max = 5)]
     steps: Vec<Step>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
-#[serde(tag = "kind")]
+#[derive(Embed)]
+#[embed(tag = "kind")]
 enum Step {
     Packed,
     Shipped { tracking: String },

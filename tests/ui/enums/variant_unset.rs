@@ -1,16 +1,14 @@
 //! The content of a variant, without which the enum can't be read.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "orders")]
 struct Order {
-    #[serde(rename = "_id")]
     id: i32,
     payment: Payment,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 enum Payment {
     Cash,
     Voucher(Option<i32>),

@@ -1,17 +1,15 @@
 //! Nothing in a document says which variant of an untagged enum it has.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "goods")]
 struct Good {
-    #[serde(rename = "_id")]
     id: i32,
     size: Size,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
-#[serde(untagged)]
+#[derive(Embed)]
+#[embed(untagged)]
 enum Size {
     Area { metres: i32 },
     Count(i32),

@@ -1,35 +1,33 @@
 //! What shows the fields that a struct does not declare.
 use mongodb::bson::{Document, oid::ObjectId};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Alone {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[field(extra)]
     extra: Document,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Twice {
     #[field(extra)]
-    #[serde(flatten)]
+    #[field(flatten)]
     extra: Document,
     #[field(extra)]
-    #[serde(flatten)]
+    #[field(flatten)]
     more: Document,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Strict(#[field(extra)] Document);
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Typed {
     #[field(extra)]
-    #[serde(flatten)]
+    #[field(flatten)]
     extra: BTreeMap<String, String>,
 }
 

@@ -1,19 +1,18 @@
 //! Defaults that can't be kept as they are declared.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "users")]
 struct User {
-    #[serde(rename = "_id")]
     id: i32,
-    #[serde(default)]
+    #[field(default)]
     #[index(unique)]
     email: String,
     #[field(stored)]
     name: String,
     #[field(stored)]
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[field(default)]
+    #[serde(skip_serializing_if = "String::is_empty")]
     note: String,
     #[field(default = 7)]
     #[serde(default = "seven")]

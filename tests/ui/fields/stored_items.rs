@@ -1,13 +1,11 @@
 //! `stored` of a map of texts, which odm knows.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed(max = 3)]
     #[field(stored = BTreeMap<String, i32>)]

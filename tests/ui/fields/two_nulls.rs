@@ -1,44 +1,42 @@
 //! Two values that would be stored alike, whatever type they are of.
 use mongodb::bson::{self, oid::ObjectId};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 type Maybe = Option<i32>;
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Newtype(Option<String>);
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Address {
     city: String,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 enum State {
     On,
     Off,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Generic<T>(T);
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     once: Option<Triple>,
     alias: Option<Maybe>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Triple(i32, Option<i32>, i32);
 
 macro_rules! twice {
     ($($name:ident: $(#[$attr:meta])* $ty:ty;)*) => {$(
-        #[derive(Embed, Serialize, Deserialize)]
+        #[derive(Embed)]
         struct $name {
             $(#[$attr])*
             value: $ty,
@@ -69,14 +67,14 @@ twice! {
     OpaqueValue: #[field(opaque)] Option<Option<bson::Bson>>;
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Stored {
-    #[serde(with = "codec")]
+    #[field(with = "codec")]
     #[field(stored = Option<Option<i32>>)]
     value: Option<i32>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 enum Content {
     New(Option<Option<i32>>),
     Named { value: Option<Option<i32>> },

@@ -1,8 +1,7 @@
 //! An embedded value owns what it holds.
 use odm::prelude::*;
-use serde::Serialize;
 
-#[derive(Embed, Serialize)]
+#[derive(Embed)]
 struct Part<'a> {
     text: &'a str,
 }

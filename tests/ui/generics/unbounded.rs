@@ -1,12 +1,10 @@
 //! An array as an argument has no bound.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "pages")]
 struct Page<T> {
-    #[serde(rename = "_id")]
     id: ObjectId,
     item: T,
 }

@@ -1,9 +1,8 @@
 //! Hooks of an embedded struct: a write is one of a whole document.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 #[embed(before_write = check)]
 struct Address {
     street: String,

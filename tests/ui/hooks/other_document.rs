@@ -2,20 +2,17 @@
 
 use odm::hooks::InTransaction;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "orders", before_write = check)]
 struct Order {
-    #[serde(rename = "_id")]
     id: ObjectId,
     cents: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "notes")]
 struct Note {
-    #[serde(rename = "_id")]
     id: ObjectId,
 }
 

@@ -2,12 +2,10 @@
 
 use odm::hooks::InTransaction;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "orders", before_write = "check")]
 struct Order {
-    #[serde(rename = "_id")]
     id: ObjectId,
     cents: i64,
 }

@@ -2,12 +2,10 @@
 
 use odm::hooks::Committed;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "orders", after_write(commit) = tell)]
 struct Order {
-    #[serde(rename = "_id")]
     id: ObjectId,
     cents: i64,
 }

@@ -1,11 +1,9 @@
 //! MongoDB takes no array as an id.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: Vec<i32>,
 }
 

@@ -1,14 +1,12 @@
 //! A type of yours says that it is an id.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 struct Isbn(String);
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "books")]
 struct Book {
-    #[serde(rename = "_id")]
     id: Isbn,
 }
 

@@ -1,8 +1,7 @@
 //! The content of an id must be an id too.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 #[embed(id)]
 struct Key(Option<i32>);
 

@@ -1,12 +1,10 @@
 //! Indexes that the server takes and that then refuse documents, or that it has already.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things", index(fields(-id)), index(fields(text(title))))]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[index(hashed)]
     #[embed(max = 10)]

@@ -1,16 +1,14 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "houses", index(fields(place)))]
 struct House {
-    #[serde(rename = "_id")]
     id: i32,
-    #[serde(flatten)]
+    #[field(flatten)]
     place: Place,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Place {
     city: String,
 }

@@ -1,8 +1,7 @@
 //! An embedded type has no collection.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Part {
     #[index(unique)]
     text: String,

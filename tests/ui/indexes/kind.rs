@@ -1,12 +1,10 @@
 //! A kind that does not exist.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things", index(fields(fulltext(name))))]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }

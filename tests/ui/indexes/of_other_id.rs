@@ -1,21 +1,18 @@
 //! An error in a document that others name by an id of another type than an ObjectId: it is said alone.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
     #[index(uniqe)]
     email: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference]
     owner: Ref<Person>,

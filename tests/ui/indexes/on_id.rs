@@ -1,12 +1,10 @@
 //! `_id` has an index.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     #[index(unique)]
     id: ObjectId,
 }

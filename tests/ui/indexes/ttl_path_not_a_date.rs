@@ -1,17 +1,15 @@
 //! Documents expire by a date, also behind a path.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Part {
     text: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things", index(fields(part.text), expire_after = 60))]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     part: Part,
 }

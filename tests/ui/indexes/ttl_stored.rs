@@ -1,16 +1,15 @@
 //! What counts is what is stored.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things", index(fields(at), expire_after = 60), index(fields(seen), expire_after = 60))]
 struct Thing {
-    #[serde(rename = "_id")]
     id: i32,
-    #[serde(with = "text")]
+    #[field(with = "text")]
     #[field(stored = String)]
     at: DateTime,
-    #[serde(with = "date")]
+    #[field(with = "date")]
     #[field(stored = DateTime)]
     seen: i64,
 }
@@ -26,7 +25,7 @@ mod text {
 
 mod date {
     use odm::bson::DateTime;
-    use serde::{Deserialize, Serialize};
+    use serde::Deserialize;
 
     pub fn serialize<S: serde::Serializer>(at: &i64, to: S) -> Result<S::Ok, S::Error> {
         DateTime::from_millis(*at).serialize(to)

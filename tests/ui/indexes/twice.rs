@@ -1,12 +1,10 @@
 //! The same index twice.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things", index(fields(name)))]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[index]
     name: String,

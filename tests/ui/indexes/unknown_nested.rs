@@ -1,17 +1,15 @@
 //! A nested field that does not exist.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Part {
     text: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things", index(fields(part.txt, -part.text)))]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     part: Part,
 }

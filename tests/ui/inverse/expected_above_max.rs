@@ -1,21 +1,18 @@
 //! Many-to-many with a side that is larger than its bound.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "books")]
 struct Book {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = books, max = 5)]
     categories: Vec<Ref<Category>>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "categories")]
 struct Category {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = categories, expected = 4_000)]
     books: Vec<Ref<Book>>,

@@ -1,22 +1,19 @@
 //! One more than an array of ids should hold.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "books")]
 struct Book {
-    #[serde(rename = "_id")]
     id: ObjectId,
     // As many as it should is accepted.
     #[reference(many, inverse = books, max = 5_000, expected = 5_000)]
     categories: Vec<Ref<Category>>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "categories")]
 struct Category {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = categories, max = 5_000, expected = 5_001)]
     books: Vec<Ref<Book>>,

@@ -1,12 +1,10 @@
 //! A field that is its own other side, and whose bound alone is too small.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = friends, max = 500, expected = 1_000)]
     friends: Vec<Ref<Person>>,

@@ -1,21 +1,18 @@
 //! One-to-many with a side that is too large: rule three.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = owner, max = 5_000, expected = 100_000)]
     tasks: Vec<Ref<Task>>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(inverse = tasks)]
     owner: Ref<Person>,

@@ -1,12 +1,10 @@
 //! The other side is by another field than the id.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = owner)]
     tasks: Vec<Ref<Task>>,
@@ -14,10 +12,9 @@ struct Person {
     email: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(by = email)]
     owner: Ref<Person, String>,

@@ -1,21 +1,18 @@
 //! The other side does not name this one.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = owner, max = 500)]
     tasks: Vec<Ref<Task>>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference]
     owner: Ref<Person>,

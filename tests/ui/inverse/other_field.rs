@@ -1,12 +1,10 @@
 //! Two fields with one inverse.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = owner, max = 500)]
     tasks: Vec<Ref<Task>>,
@@ -14,10 +12,9 @@ struct Person {
     old_tasks: Vec<Ref<Task>>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(inverse = tasks)]
     owner: Ref<Person>,

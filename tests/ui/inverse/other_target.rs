@@ -1,30 +1,26 @@
 //! The other side refers to another document.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = owner, max = 500)]
     tasks: Vec<Ref<Task>>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(inverse = tasks)]
     owner: Ref<Team>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "teams")]
 struct Team {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = owner)]
     tasks: Vec<Ref<Task>>,

@@ -1,21 +1,18 @@
 //! Many-to-many with one side that is much larger: relationship balance.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "books")]
 struct Book {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = books, max = 5)]
     categories: Vec<Ref<Category>>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "categories")]
 struct Category {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, inverse = categories, max = 5_000, expected = 500_000)]
     books: Vec<Ref<Book>>,

@@ -1,12 +1,10 @@
 //! `inverse` with `by`.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many)]
     tasks: Vec<Ref<Task>>,
@@ -14,10 +12,9 @@ struct Person {
     email: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(inverse = tasks, by = email)]
     owner: Ref<Person, String>,

@@ -1,35 +1,30 @@
 //! Joins beyond the targets of a reference to one of several documents.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "photos")]
 struct Photo {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference]
     by: Ref<User>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "videos")]
 struct Video {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "users")]
 struct User {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "posts")]
 struct Post {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(any(Photo, Video))]
     media: MediaRef,

@@ -1,19 +1,16 @@
 //! The only child of a document that may have many.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "hosts")]
 struct Host {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logs")]
 struct Log {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref]
     host: Ref<Host>,

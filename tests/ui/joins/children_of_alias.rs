@@ -1,21 +1,18 @@
 //! The children of a document that the other names as its parent twice, once behind an alias.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
 type Sender = Option<Ref<Person>>;
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "messages")]
 struct Message {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref]
     from: Sender,

@@ -1,19 +1,16 @@
 //! The same where the two are written in different ways, or one is a parameter.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "people")]
 pub struct Person {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "messages")]
 struct Message {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref]
     from: Ref<crate::Person>,

@@ -1,19 +1,16 @@
 //! The children of a document to which the other has no parent reference, wherever they are asked for.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "hosts")]
 struct Host {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "logs")]
 struct Log {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference]
     host: Ref<Host>,

@@ -1,24 +1,21 @@
 //! A document may have another variant than the one with the reference, so nothing is joined by it.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "drivers")]
 struct Driver {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "parcels")]
 struct Parcel {
-    #[serde(rename = "_id")]
     id: i32,
     status: Status,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
-#[serde(tag = "kind")]
+#[derive(Embed, Clone)]
+#[embed(tag = "kind")]
 enum Status {
     Packed,
     Shipped {

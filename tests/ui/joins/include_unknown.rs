@@ -1,21 +1,18 @@
 //! A join through a field that is not there, and through one of another document.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "parts")]
 struct Part {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference]
     maker: Option<Ref<Maker>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "makers")]
 struct Maker {
-    #[serde(rename = "_id")]
     id: i32,
 }
 

@@ -1,12 +1,10 @@
 //! A join through fields that are no references: a value, an embedded document, the document itself.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "parts")]
 struct Part {
-    #[serde(rename = "_id")]
     id: i32,
     name: String,
     #[embed]
@@ -15,15 +13,14 @@ struct Part {
     maker: Option<Ref<Maker>>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 struct Size {
     width: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "makers")]
 struct Maker {
-    #[serde(rename = "_id")]
     id: i32,
     name: String,
 }

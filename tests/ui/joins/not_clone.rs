@@ -1,21 +1,18 @@
 //! Documents that can't be given to several others: as a target, and as children.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "parts")]
 struct Part {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref]
     maker: Ref<Maker>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "makers")]
 struct Maker {
-    #[serde(rename = "_id")]
     id: i32,
 }
 

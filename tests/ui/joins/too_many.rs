@@ -1,12 +1,10 @@
 //! More joins than a tuple takes, and a tuple of one.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference]
     boss: Option<Ref<Person>>,

@@ -1,11 +1,9 @@
 //! What JSON hides in one document, no copy and no computed field shows.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "users")]
 struct User {
-    #[serde(rename = "_id")]
     id: i32,
     name: String,
     #[field(private)]
@@ -27,10 +25,9 @@ struct User {
     bids: Vec<BidEntry>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "bids")]
 struct Bid {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref]
     user: Ref<User>,
@@ -47,7 +44,7 @@ struct Bid {
     phone: String,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 #[denormalize(from = User)]
 struct Author {
     id: Ref<User>,

@@ -1,12 +1,10 @@
 //! A value without a shape.
 use mongodb::bson::{self, oid::ObjectId};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     extra: bson::Bson,
 }

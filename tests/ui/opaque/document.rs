@@ -1,12 +1,10 @@
 //! A document without declared fields.
 use mongodb::bson::{self, oid::ObjectId};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     extra: Option<bson::Document>,
 }

@@ -1,15 +1,13 @@
 //! The fixes that the messages on arrays, opaque values and recursion offer.
 use mongodb::bson::{self, oid::ObjectId};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
 type Tags = Vec<String>;
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed(max = 20)]
     tags: Vec<String>,
@@ -50,15 +48,15 @@ struct Thing {
     a: Option<A>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Part {
     text: String,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Row(#[embed(max = 5)] Vec<f64>);
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Node {
     #[embed(max = 20, depth = 5)]
     children: Vec<Node>,
@@ -66,12 +64,12 @@ struct Node {
     next: Option<Box<Self>>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct A {
     b: Option<Box<B>>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct B {
     #[embed(depth = 5)]
     a: Option<Box<A>>,

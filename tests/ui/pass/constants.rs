@@ -1,7 +1,6 @@
 //! The numbers of declarations can be constants, also of another module.
 use mongodb::bson::{self, oid::ObjectId};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod limits {
@@ -17,7 +16,7 @@ use limits::PAGE;
 
 const MANY: usize = 500;
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 struct Reply {
     #[field(max_len = PAGE)]
     text: String,
@@ -25,10 +24,9 @@ struct Reply {
     replies: Vec<Reply>,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "parts")]
 struct Part {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[field(min_len = 1, max_len = limits::PARTS)]
     name: String,
@@ -41,10 +39,9 @@ struct Part {
     published: bson::DateTime,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed(max = limits::TAGS, key_len = limits::KEY)]
     tags: BTreeMap<String, i32>,
@@ -58,13 +55,13 @@ struct Product {
     list: List<{ 3 + 4 }>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 struct List<const N: usize> {
     #[embed(max = N)]
     words: Vec<String>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Product, size = limits::PAGE)]
 struct Reading {
     value: f64,

@@ -3,12 +3,10 @@
 #![allow(dead_code)]
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "parts")]
 pub struct Part {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
     pub price: f64,
@@ -16,10 +14,9 @@ pub struct Part {
     pub qty: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "products")]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
     /// Makes `PartEntry { id: Ref<Part>, name: String }`.
@@ -36,7 +33,7 @@ pub struct Product {
 }
 
 /// The library's own fields stand within the reference here, so the struct may declare all of its fields.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Fitting {
     #[reference]
@@ -46,7 +43,7 @@ pub struct Fitting {
 }
 
 /// The part of a review that a product page shows.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 #[denormalize(from = Review)]
 pub struct RecentReview {
     pub id: Ref<Review>,
@@ -54,10 +51,9 @@ pub struct RecentReview {
     pub at: DateTime,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "reviews")]
 pub struct Review {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     pub product: Ref<Product>,
@@ -69,10 +65,9 @@ pub struct Review {
 }
 
 /// A document that belongs to another one, of which it copies fields: the extended reference to a parent.
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "stock")]
 pub struct Stock {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub at: DateTime,
     #[parent_ref(order(-at), on_delete = cascade)]
@@ -86,20 +81,19 @@ pub struct Stock {
     pub review: Option<Ref<Review>>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 #[denormalize(from = Product)]
 pub struct NamedProduct {
-    #[serde(rename = "p")]
+    #[field(name = "p")]
     #[reference(on_delete = keep)]
     pub of: Ref<Product>,
     pub name: String,
 }
 
 /// Of two fields that refer to one type, `by` names the one to go by, be it a parent or not.
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "towns")]
 pub struct Town {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
     #[computed(count = Journey, by = from)]
@@ -108,10 +102,9 @@ pub struct Town {
     pub arrivals: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "journeys")]
 pub struct Journey {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     #[denormalize(from = Town, fields(name: String))]

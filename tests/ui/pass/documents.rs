@@ -3,7 +3,7 @@ use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(
     collection = "things",
     timestamps(created = since, updated = changed),
@@ -16,18 +16,19 @@ use serde::{Deserialize, Serialize};
     index(fields(part.at), expire_after = 2592000),
     new(derive(Clone, Debug, Serialize, Deserialize))
 )]
-#[serde(rename_all = "camelCase")]
+#[document(rename_all = "camelCase")]
 struct Thing {
-    #[serde(rename = "_id")]
     id: Isbn,
     #[index(name = "by_name", collation(locale = "en", strength = 2, numeric_ordering))]
     #[index(desc)]
-    #[serde(alias = "title")]
+    #[field(alias = "title")]
     name: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[field(default)]
+    #[serde(skip_serializing_if = "String::is_empty")]
     note: String,
     #[embed(max = 3)]
-    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    #[field(default)]
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     words: Vec<String>,
     part: Part,
     #[embed(max = 2)]
@@ -36,26 +37,26 @@ struct Thing {
     since: DateTime,
     changed: DateTime,
     revision: i64,
-    #[serde(skip)]
+    #[field(skip)]
     cached: Option<String>,
-    #[serde(with = "form")]
+    #[field(with = "form")]
     #[field(stored = String)]
     formed: String,
-    #[serde(flatten)]
+    #[field(flatten)]
     flat: Flat,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 #[embed(id)]
 struct Isbn(#[field(max_len = 13)] String);
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 struct Part {
     text: String,
     at: Option<DateTime>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 struct Flat {
     inside: i32,
 }
@@ -69,12 +70,11 @@ mod form {
     }
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "movies", timestamps, version)]
 struct Movie {
-    #[serde(rename = "_id")]
     id: ObjectId,
-    #[serde(rename = "t")]
+    #[field(name = "t")]
     title: String,
     thing: Isbn,
     created_at: DateTime,
@@ -82,17 +82,15 @@ struct Movie {
     version: i64,
 }
 
-#[derive(Projection, Deserialize)]
+#[derive(Projection)]
 #[projection(of = Movie)]
 struct Title {
-    #[serde(rename = "t")]
     title: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "pages")]
 struct Page<T> {
-    #[serde(rename = "_id")]
     id: i32,
     #[index]
     item: T,

@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "files")]
 struct File {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[index]
     #[field(stored = String, max_len = 500)]
@@ -18,16 +17,16 @@ struct File {
     #[embed(max = 5)]
     #[field(stored = Vec<String>)]
     links: Vec<PathBuf>,
-    #[serde(with = "date")]
+    #[field(with = "date")]
     #[field(stored = DateTime)]
     at: SystemTime,
-    #[serde(with = "mongodb::bson::serde_helpers::datetime::FromI64")]
+    #[field(with = "mongodb::bson::serde_helpers::datetime::FromI64")]
     #[field(stored = DateTime)]
     millis: i64,
     read: Read,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Read(#[field(stored = String)] values::DateTime);
 
 /// Another one of this name.

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use odm::prelude::*;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Deserializer;
 
 fn trimmed<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
@@ -15,10 +15,9 @@ fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error>
     Ok(number.map(|number| number.max(0)))
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "authors")]
 pub struct Author {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[serde(deserialize_with = "trimmed")]
     #[field(stored = Option<String>, max_len = 40)]
@@ -31,10 +30,9 @@ pub struct Author {
     pub liked: Average,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "posts")]
 pub struct Post {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     pub author: Ref<Author>,
@@ -45,7 +43,7 @@ pub struct Post {
     pub likes: Option<i64>,
 }
 
-#[derive(Projection, Deserialize, Debug)]
+#[derive(Projection, Debug)]
 #[projection(of = Author)]
 pub struct Nick {
     pub nick: Option<String>,

@@ -1,12 +1,10 @@
 //! Fields that the library writes, and `read_only` ones, are in no patch.
 use odm::patch::Patch;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "users", version, patch)]
 struct User {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
     #[field(read_only)]
@@ -14,10 +12,9 @@ struct User {
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "events", append_only, patch)]
 struct Event {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }

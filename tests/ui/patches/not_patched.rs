@@ -1,17 +1,15 @@
 //! `#[embed(patch)]` on a field needs the patch of its type.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "shops", patch)]
 struct Shop {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed(patch)]
     address: Address,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Address {
     city: String,
 }

@@ -1,19 +1,16 @@
 //! A patch is put into an update of its own documents, and compares a version that they have.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "users", patch)]
 struct User {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "shops", patch)]
 struct Shop {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }

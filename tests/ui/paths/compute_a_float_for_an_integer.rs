@@ -2,12 +2,10 @@
 #![allow(unused)]
 use odm::expr::expr;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "lines")]
 struct Line {
-    #[serde(rename = "_id")]
     id: i32,
     price: i64,
     name: String,

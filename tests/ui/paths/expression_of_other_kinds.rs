@@ -2,12 +2,10 @@
 #![allow(unused)]
 use odm::expr::{expr, value};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "lines")]
 struct Line {
-    #[serde(rename = "_id")]
     id: i32,
     price: i64,
     name: String,
@@ -18,7 +16,7 @@ struct Line {
     parts: Vec<Part>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Part {
     qty: i32,
 }

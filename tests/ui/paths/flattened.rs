@@ -1,26 +1,24 @@
 //! A flattened struct has no place of its own: its fields have.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "houses")]
 struct House {
-    #[serde(rename = "_id")]
     id: i32,
     #[embed]
     outer: Outer,
-    #[serde(flatten)]
+    #[field(flatten)]
     place: Place,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Outer {
     owner: String,
-    #[serde(flatten)]
+    #[field(flatten)]
     inner: Option<Place>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Place {
     city: String,
 }

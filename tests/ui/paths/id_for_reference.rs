@@ -1,19 +1,16 @@
 //! An id and a document where a reference belongs, and one reference where all of them are compared.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "artists")]
 struct Artist {
-    #[serde(rename = "_id")]
     id: ObjectId,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "events")]
 struct Event {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference]
     host: Ref<Artist>,

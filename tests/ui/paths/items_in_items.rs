@@ -1,11 +1,9 @@
 //! Which of the items in the item is not said, and a change of an item's field where an item in it is meant.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "people", timestamps, version)]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
     age: i32,
@@ -19,14 +17,14 @@ struct Person {
     version: i64,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 struct Address {
     city: String,
     #[embed(max = 5)]
     rooms: Vec<Room>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 struct Room {
     beds: i32,
 }

@@ -3,23 +3,22 @@ use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
-    #[serde(with = "form")]
+    #[field(with = "form")]
     #[field(opaque)]
     tags: Vec<String>,
-    #[serde(with = "form")]
+    #[field(with = "form")]
     #[field(opaque)]
     addresses: Vec<Address>,
-    #[serde(with = "form")]
+    #[field(with = "form")]
     #[field(opaque)]
     prices: BTreeMap<String, i64>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Address {
     city: String,
 }

@@ -2,12 +2,10 @@
 
 use odm::geo::{Area, Point};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
     name: String,
     place: Point,

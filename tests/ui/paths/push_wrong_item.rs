@@ -1,11 +1,9 @@
 //! An item of another type.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "people", timestamps, version)]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
     age: i32,
@@ -19,15 +17,14 @@ struct Person {
     version: i64,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 struct Address {
     city: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "dogs")]
 struct Dog {
-    #[serde(rename = "_id")]
     id: i32,
 }
 

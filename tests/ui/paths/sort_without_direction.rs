@@ -1,12 +1,10 @@
 //! A sort that says no direction.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "events")]
 struct Event {
-    #[serde(rename = "_id")]
     id: ObjectId,
     title: String,
 }

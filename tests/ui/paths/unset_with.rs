@@ -1,25 +1,23 @@
 //! A function that reads an option is not asked where the field is missing.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
-    #[serde(with = "form")]
+    #[field(with = "form")]
     #[field(stored = Option<String>)]
     nick: Option<String>,
     #[serde(deserialize_with = "form::deserialize")]
     #[field(opaque)]
     read: Option<String>,
-    #[serde(default, with = "form")]
+    #[field(with = "form")]
     #[field(opaque)]
     other: Option<String>,
 }
 
 mod form {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::{Deserializer, Serializer};
 
     pub fn serialize<S: Serializer>(value: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
         value.serialize(serializer)

@@ -2,18 +2,16 @@
 
 use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
     name: String,
     age: i32,
 }
 
-#[derive(Projection, Deserialize)]
+#[derive(Projection)]
 #[projection(of = Person)]
 struct Named {
     name: String,

@@ -1,26 +1,22 @@
 //! A value, a reference to one of several documents, and several joins at once, none of which a pipeline looks up.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "photos")]
 struct Photo {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "videos")]
 struct Video {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "posts")]
 struct Post {
-    #[serde(rename = "_id")]
     id: i32,
     title: String,
     #[reference(any(Photo, Video))]

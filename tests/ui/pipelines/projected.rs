@@ -1,18 +1,16 @@
 //! A projected pipeline that is read as another type.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
     name: String,
     age: i32,
 }
 
-#[derive(Projection, Deserialize)]
+#[derive(Projection)]
 #[projection(of = Person)]
 struct Named {
     name: String,

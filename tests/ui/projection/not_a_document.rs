@@ -1,13 +1,12 @@
 //! Only documents have projections.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Part {
     text: String,
 }
 
-#[derive(Projection, Deserialize)]
+#[derive(Projection)]
 #[projection(of = Part)]
 struct Text {
     text: String,

@@ -1,15 +1,13 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "movies")]
 struct Movie {
-    #[serde(rename = "_id")]
     id: i32,
     title: String,
 }
 
-#[derive(Projection, Deserialize)]
+#[derive(Projection)]
 #[projection(of = Movie)]
 #[serde(transparent)]
 struct Title {

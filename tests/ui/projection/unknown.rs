@@ -1,19 +1,17 @@
 //! A field that the document does not have.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "things")]
 struct Movie {
-    #[serde(rename = "_id")]
     id: ObjectId,
     title: String,
-    #[serde(rename = "y")]
+    #[field(name = "y")]
     year: i32,
 }
 
-#[derive(Projection, Deserialize)]
+#[derive(Projection)]
 #[projection(of = Movie)]
 struct Part {
     titel: String,

@@ -1,8 +1,7 @@
 //! A type inside itself, behind a `Box`.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Node {
     next: Option<Box<Self>>,
 }

@@ -1,8 +1,7 @@
 //! A type inside itself.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Node {
     name: String,
     #[embed(max = 10)]

@@ -1,13 +1,12 @@
 //! Two types inside each other need a depth on one side.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct A {
     b: Option<Box<B>>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct B {
     a: Option<Box<A>>,
 }

@@ -1,8 +1,7 @@
 //! MongoDB nests 100 levels.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Node {
     #[embed(depth = 101)]
     next: Option<Box<Node>>,

@@ -1,12 +1,10 @@
 //! `by` names a field that does not exist.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "accounts")]
 struct Account {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[index(unique)]
     number: i32,
@@ -15,10 +13,9 @@ struct Account {
     partial: i32,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(by = nummer)]
     account: Ref<Account, i32>,

@@ -1,12 +1,10 @@
 //! A reference that is made where none is stored.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
@@ -18,10 +16,9 @@ fn everybody() -> Vec<Ref<Person>> {
     vec![Ref::new(0)]
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference]
     #[serde(default = "anyone")]
@@ -30,7 +27,7 @@ struct Task {
     #[serde(default = "everybody")]
     watchers: Vec<Ref<Person>>,
     #[reference(many, max = 20)]
-    #[serde(default)]
+    #[field(default)]
     readers: Vec<Ref<Person>>,
 }
 

@@ -1,26 +1,23 @@
 //! Two references at one path.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     email: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     title: String,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
-#[serde(tag = "type")]
+#[derive(Embed)]
+#[embed(tag = "type")]
 enum About {
     Person {
         #[reference]

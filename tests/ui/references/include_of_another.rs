@@ -1,22 +1,19 @@
 //! A join through a field that is no reference, and through one of several types.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "parts")]
 struct Part {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
     #[reference(by = code)]
     supplier: Ref<Supplier, String>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "suppliers")]
 struct Supplier {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[index(unique)]
     code: String,

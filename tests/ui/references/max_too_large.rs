@@ -1,20 +1,17 @@
 //! More references than an array should hold: rule three.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     email: String,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, max = 50_000)]
     watchers: Vec<Ref<Person>>,

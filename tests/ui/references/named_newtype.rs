@@ -1,23 +1,20 @@
 //! A declared reference without a name.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     email: String,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Owner(#[reference] Ref<Person>);
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     owner: Owner,
 }

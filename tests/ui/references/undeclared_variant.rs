@@ -1,26 +1,23 @@
 //! A reference in a variant of an enum.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     email: String,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 enum Owner {
     Person(Ref<Person>),
     Unknown,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "tasks")]
 struct Task {
-    #[serde(rename = "_id")]
     id: ObjectId,
     owner: Owner,
 }

@@ -1,16 +1,14 @@
 //! A parameter that would tell the value of a private field.
 use odm::prelude::*;
 use odm::request::{Eq, Sort};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "users")]
 struct User {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[index]
     #[field(private)]
-    #[serde(default)]
+    #[field(default)]
     password_hash: String,
     #[index]
     #[field(write_only)]

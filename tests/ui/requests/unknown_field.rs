@@ -2,12 +2,10 @@
 #![allow(unused_imports)]
 use odm::prelude::*;
 use odm::request::{Eq, OneOf, Page, Range, Sort, Text};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "users", index(fields(address.city)))]
 struct User {
-    #[serde(rename = "_id")]
     id: i32,
     #[index]
     name: String,
@@ -22,7 +20,7 @@ struct User {
     tags: Vec<String>,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Address {
     city: String,
     street: String,

@@ -1,20 +1,19 @@
 //! Rules of fields whose types have none of them.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Numbers {
     #[field(pattern = "[0-9]+")]
     zip: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Texts {
     #[field(multiple_of = 5)]
     price: String,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Fractions {
     #[field(multiple_of = 5)]
     price: f64,

@@ -1,11 +1,9 @@
 //! Every document belongs to a scope, and its own field holds it.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "posts")]
 struct Post {
-    #[serde(rename = "_id")]
     id: i32,
     #[field(scope)]
     tenant: Option<String>,
@@ -15,7 +13,7 @@ struct Post {
     place: Place,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Place {
     #[field(scope)]
     tenant: String,

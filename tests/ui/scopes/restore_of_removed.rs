@@ -1,11 +1,9 @@
 //! Only deletions that keep documents can be taken back.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "posts")]
 struct Post {
-    #[serde(rename = "_id")]
     id: i32,
 }
 

@@ -1,11 +1,9 @@
 //! Only `delete` and `restore` write the time of a deletion.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "posts", soft_delete)]
 struct Post {
-    #[serde(rename = "_id")]
     id: i32,
     deleted_at: Option<DateTime>,
 }

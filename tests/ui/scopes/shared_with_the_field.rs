@@ -1,21 +1,18 @@
 //! `shared` is for documents that do not have the field of a scope.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "currencies", shared(tenantId))]
-#[serde(rename_all = "camelCase")]
+#[document(rename_all = "camelCase")]
 struct Currency {
-    #[serde(rename = "_id")]
     id: String,
     tenant_id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "countries", shared)]
 struct Country {
-    #[serde(rename = "_id")]
     id: String,
 }
 

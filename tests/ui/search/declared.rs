@@ -1,9 +1,8 @@
 //! Search and vector indexes that Atlas would refuse.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(
     collection = "books",
     search_index(fields(string(title), string(title))),
@@ -13,12 +12,11 @@ use serde::{Deserialize, Serialize};
     vector_index(name = "by_look", path = embedding, dimensions = 1536, similarity = cosine, filter(draft))
 )]
 struct Book {
-    #[serde(rename = "_id")]
     id: ObjectId,
     title: String,
     #[embed(max = 1000)]
     embedding: Vec<f32>,
-    #[serde(skip)]
+    #[field(skip)]
     draft: bool,
 }
 

@@ -2,12 +2,10 @@
 use mongodb::bson::oid::ObjectId;
 use odm::atlas::{equals, range, text};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "books", search_index(dynamic))]
 struct Book {
-    #[serde(rename = "_id")]
     id: ObjectId,
     title: String,
     year: i32,

@@ -1,16 +1,14 @@
 //! Fields that Atlas would leave out of an index.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(
     collection = "books",
     search_index(fields(string(year), number(title), date(published.at), string(titel))),
     vector_index(name = "by_meaning", path = title, dimensions = 3, similarity = cosine, filter(yaer))
 )]
 struct Book {
-    #[serde(rename = "_id")]
     id: ObjectId,
     title: String,
     year: i32,
@@ -18,7 +16,7 @@ struct Book {
     published: Published,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed)]
 struct Published {
     at: String,
 }

@@ -1,12 +1,10 @@
 //! Children without an order.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "reviews")]
 struct Review {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[parent_ref]
     product: Ref<Product>,
@@ -16,10 +14,9 @@ struct Review {
     views: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[subset(of = Review, limit = 10, fields(text: String))]
     reviews: Vec<RecentReview>,

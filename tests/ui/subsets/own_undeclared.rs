@@ -1,12 +1,10 @@
 //! A struct that does not say that it is of copies.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "reviews")]
 struct Review {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[parent_ref]
     product: Ref<Product>,
@@ -16,15 +14,14 @@ struct Review {
     views: i64,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone)]
+#[derive(Embed, Clone)]
 struct RecentReview {
     text: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[subset(of = Review, limit = 10, order(-stars))]
     reviews: Vec<RecentReview>,

@@ -1,12 +1,10 @@
 //! A field of another type.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "reviews")]
 struct Review {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[parent_ref]
     product: Ref<Product>,
@@ -16,10 +14,9 @@ struct Review {
     views: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[subset(of = Review, limit = 10, order(-stars), fields(text: i32))]
     reviews: Vec<RecentReview>,

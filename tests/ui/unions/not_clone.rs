@@ -1,36 +1,31 @@
 //! A document that can't be given to several others.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     email: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "photos")]
 struct Photo {
-    #[serde(rename = "_id")]
     id: ObjectId,
     width: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "videos")]
 struct Video {
-    #[serde(rename = "_id")]
     id: ObjectId,
     seconds: i32,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "posts")]
 struct Post {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(any(Photo, Person))]
     media: MediaRef,

@@ -1,28 +1,24 @@
 //! A reference to several documents that does not say so.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "photos")]
 struct Photo {
-    #[serde(rename = "_id")]
     id: ObjectId,
     width: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "videos")]
 struct Video {
-    #[serde(rename = "_id")]
     id: ObjectId,
     seconds: i32,
 }
 
-#[derive(Document, Serialize, Deserialize)]
+#[derive(Document)]
 #[document(collection = "posts")]
 struct Post {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(any(Photo, Video))]
     media: MediaRef,

@@ -1,12 +1,10 @@
 //! A whole array of structs is not compared: the server would compare bytes.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed]
     home: Address,
@@ -18,7 +16,7 @@ struct Person {
     tags: BTreeSet<String>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Embed, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Address {
     city: String,
 }

@@ -1,12 +1,10 @@
 //! An index on a whole struct, or on a map, holds their bytes.
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "people", index(fields(work)))]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed]
     #[index(unique)]
@@ -23,12 +21,12 @@ struct Person {
     zip: Zip,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 struct Address {
     city: String,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 struct Zip(String);
 
 fn main() {}

@@ -1,20 +1,17 @@
 //! A filter of a change stream by a field of another document.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "jobs")]
 struct Job {
-    #[serde(rename = "_id")]
     id: ObjectId,
     state: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "workers")]
 struct Worker {
-    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }

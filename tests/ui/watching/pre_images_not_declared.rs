@@ -1,12 +1,10 @@
 //! Pre-images of a document of which the server keeps none.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "jobs")]
 struct Job {
-    #[serde(rename = "_id")]
     id: ObjectId,
     state: String,
 }
