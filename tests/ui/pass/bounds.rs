@@ -1,13 +1,15 @@
 //! The fixes that the messages on arrays, opaque values and recursion offer.
 use mongodb::bson::{self, oid::ObjectId};
 use odm::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
 type Tags = Vec<String>;
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "things")]
 struct Thing {
+    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed(max = 20)]
     tags: Vec<String>,
@@ -48,15 +50,15 @@ struct Thing {
     a: Option<A>,
 }
 
-#[derive(Embed)]
+#[derive(Embed, Serialize, Deserialize)]
 struct Part {
     text: String,
 }
 
-#[derive(Embed)]
+#[derive(Embed, Serialize, Deserialize)]
 struct Row(#[embed(max = 5)] Vec<f64>);
 
-#[derive(Embed)]
+#[derive(Embed, Serialize, Deserialize)]
 struct Node {
     #[embed(max = 20, depth = 5)]
     children: Vec<Node>,
@@ -64,12 +66,12 @@ struct Node {
     next: Option<Box<Self>>,
 }
 
-#[derive(Embed)]
+#[derive(Embed, Serialize, Deserialize)]
 struct A {
     b: Option<Box<B>>,
 }
 
-#[derive(Embed)]
+#[derive(Embed, Serialize, Deserialize)]
 struct B {
     #[embed(depth = 5)]
     a: Option<Box<A>>,

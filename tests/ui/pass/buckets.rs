@@ -1,14 +1,16 @@
 //! Buckets in all their forms.
 
 use odm::prelude::*;
+use serde::{Deserialize, Serialize};
 
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 pub struct Post {
+    #[serde(rename = "_id")]
     pub id: i64,
 }
 
-#[derive(Embed, Clone, Debug, PartialEq)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[bucket(of = Post)]
 pub struct Plain {
     pub name: String,
@@ -16,7 +18,7 @@ pub struct Plain {
 
 type Points = u32;
 
-#[derive(Embed, Clone, Debug, PartialEq)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[bucket(
     of = self::Post,
@@ -41,7 +43,7 @@ pub struct Vote {
     pub bonus: Option<i64>,
 }
 
-#[derive(Embed, Clone, Debug, PartialEq)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[bucket(of = Post, per = month, time = at, start = month)]
 struct View {
     at: DateTime,

@@ -1,6 +1,7 @@
 //! The numbers of declarations can be constants, also of another module.
 use mongodb::bson::{self, oid::ObjectId};
 use odm::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod limits {
@@ -16,7 +17,7 @@ use limits::PAGE;
 
 const MANY: usize = 500;
 
-#[derive(Embed, Clone, Debug, PartialEq)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 struct Reply {
     #[field(max_len = PAGE)]
     text: String,
@@ -24,9 +25,10 @@ struct Reply {
     replies: Vec<Reply>,
 }
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "parts")]
 struct Part {
+    #[serde(rename = "_id")]
     id: ObjectId,
     #[field(min_len = 1, max_len = limits::PARTS)]
     name: String,
@@ -39,9 +41,10 @@ struct Part {
     published: bson::DateTime,
 }
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "products")]
 struct Product {
+    #[serde(rename = "_id")]
     id: ObjectId,
     #[embed(max = limits::TAGS, key_len = limits::KEY)]
     tags: BTreeMap<String, i32>,
@@ -55,13 +58,13 @@ struct Product {
     list: List<{ 3 + 4 }>,
 }
 
-#[derive(Embed, Clone, Debug, PartialEq)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 struct List<const N: usize> {
     #[embed(max = N)]
     words: Vec<String>,
 }
 
-#[derive(Embed, Clone, Debug, PartialEq)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[bucket(of = Product, size = limits::PAGE)]
 struct Reading {
     value: f64,

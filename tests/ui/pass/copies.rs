@@ -3,10 +3,12 @@
 #![allow(dead_code)]
 
 use odm::prelude::*;
+use serde::{Deserialize, Serialize};
 
-#[derive(Document, Clone, Debug)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "parts")]
 pub struct Part {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
     pub price: f64,
@@ -14,9 +16,10 @@ pub struct Part {
     pub qty: i32,
 }
 
-#[derive(Document, Clone, Debug)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "products")]
 pub struct Product {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
     /// Makes `PartEntry { id: Ref<Part>, name: String }`.
@@ -33,7 +36,7 @@ pub struct Product {
 }
 
 /// The library's own fields stand within the reference here, so the struct may declare all of its fields.
-#[derive(Embed, Clone, Debug)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Fitting {
     #[reference]
@@ -43,7 +46,7 @@ pub struct Fitting {
 }
 
 /// The part of a review that a product page shows.
-#[derive(Embed, Clone, Debug)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 #[denormalize(from = Review)]
 pub struct RecentReview {
     pub id: Ref<Review>,
@@ -51,9 +54,10 @@ pub struct RecentReview {
     pub at: DateTime,
 }
 
-#[derive(Document, Clone, Debug)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "reviews")]
 pub struct Review {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     pub product: Ref<Product>,
@@ -65,9 +69,10 @@ pub struct Review {
 }
 
 /// A document that belongs to another one, of which it copies fields: the extended reference to a parent.
-#[derive(Document, Clone, Debug)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "stock")]
 pub struct Stock {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub at: DateTime,
     #[parent_ref(order(-at), on_delete = cascade)]
@@ -81,19 +86,20 @@ pub struct Stock {
     pub review: Option<Ref<Review>>,
 }
 
-#[derive(Embed, Clone, Debug)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 #[denormalize(from = Product)]
 pub struct NamedProduct {
-    #[field(name = "p")]
+    #[serde(rename = "p")]
     #[reference(on_delete = keep)]
     pub of: Ref<Product>,
     pub name: String,
 }
 
 /// Of two fields that refer to one type, `by` names the one to go by, be it a parent or not.
-#[derive(Document, Clone, Debug)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "towns")]
 pub struct Town {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
     #[computed(count = Journey, by = from)]
@@ -102,9 +108,10 @@ pub struct Town {
     pub arrivals: i64,
 }
 
-#[derive(Document, Clone, Debug)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "journeys")]
 pub struct Journey {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     #[denormalize(from = Town, fields(name: String))]

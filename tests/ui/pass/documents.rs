@@ -3,7 +3,7 @@ use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(
     collection = "things",
     timestamps(created = since, updated = changed),
@@ -16,19 +16,18 @@ use serde::{Deserialize, Serialize};
     index(fields(part.at), expire_after = 2592000),
     new(derive(Clone, Debug, Serialize, Deserialize))
 )]
-#[document(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 struct Thing {
+    #[serde(rename = "_id")]
     id: Isbn,
     #[index(name = "by_name", collation(locale = "en", strength = 2, numeric_ordering))]
     #[index(desc)]
-    #[field(alias = "title")]
+    #[serde(alias = "title")]
     name: String,
-    #[field(default)]
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     note: String,
     #[embed(max = 3)]
-    #[field(default)]
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     words: Vec<String>,
     part: Part,
     #[embed(max = 2)]
@@ -37,26 +36,26 @@ struct Thing {
     since: DateTime,
     changed: DateTime,
     revision: i64,
-    #[field(skip)]
+    #[serde(skip)]
     cached: Option<String>,
-    #[field(with = "form")]
+    #[serde(with = "form")]
     #[field(stored = String)]
     formed: String,
-    #[field(flatten)]
+    #[serde(flatten)]
     flat: Flat,
 }
 
-#[derive(Embed, Clone, Debug)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 #[embed(id)]
 struct Isbn(#[field(max_len = 13)] String);
 
-#[derive(Embed, Clone, Debug)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 struct Part {
     text: String,
     at: Option<DateTime>,
 }
 
-#[derive(Embed, Clone, Debug)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 struct Flat {
     inside: i32,
 }
@@ -70,11 +69,12 @@ mod form {
     }
 }
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "movies", timestamps, version)]
 struct Movie {
+    #[serde(rename = "_id")]
     id: ObjectId,
-    #[field(name = "t")]
+    #[serde(rename = "t")]
     title: String,
     thing: Isbn,
     created_at: DateTime,
@@ -82,15 +82,17 @@ struct Movie {
     version: i64,
 }
 
-#[derive(Projection)]
+#[derive(Projection, Deserialize)]
 #[projection(of = Movie)]
 struct Title {
+    #[serde(rename = "t")]
     title: String,
 }
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "pages")]
 struct Page<T> {
+    #[serde(rename = "_id")]
     id: i32,
     #[index]
     item: T,

@@ -1,34 +1,39 @@
 //! The fixes that the message on structs of copies with one name offers.
 use odm::prelude::*;
+use serde::{Deserialize, Serialize};
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "parts")]
 struct Part {
+    #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
 }
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "products", derive(PartialEq, Eq, Hash, Clone))]
 struct Product {
+    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference(many, max = 2000)]
     #[denormalize(from = Part, fields(name: String))]
     parts: Vec<PartEntry>,
 }
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "orders")]
 struct Renamed {
+    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference]
     #[denormalize(from = Part, fields(name: String))]
     part: OrderedPart,
 }
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "offers")]
 struct WithTheSameStruct {
+    #[serde(rename = "_id")]
     id: ObjectId,
     #[reference]
     #[denormalize(from = Part)]

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "files")]
 struct File {
+    #[serde(rename = "_id")]
     id: ObjectId,
     #[index]
     #[field(stored = String, max_len = 500)]
@@ -17,16 +18,16 @@ struct File {
     #[embed(max = 5)]
     #[field(stored = Vec<String>)]
     links: Vec<PathBuf>,
-    #[field(with = "date")]
+    #[serde(with = "date")]
     #[field(stored = DateTime)]
     at: SystemTime,
-    #[field(with = "mongodb::bson::serde_helpers::datetime::FromI64")]
+    #[serde(with = "mongodb::bson::serde_helpers::datetime::FromI64")]
     #[field(stored = DateTime)]
     millis: i64,
     read: Read,
 }
 
-#[derive(Embed)]
+#[derive(Embed, Serialize, Deserialize)]
 struct Read(#[field(stored = String)] values::DateTime);
 
 /// Another one of this name.

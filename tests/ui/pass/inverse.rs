@@ -1,10 +1,12 @@
 //! References in both directions: one to many, many to many, one to one, trees.
 
 use odm::prelude::*;
+use serde::{Deserialize, Serialize};
 
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "people")]
 pub struct Person {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[reference(many, inverse = owner, max = 500)]
     pub tasks: Vec<Ref<Task>>,
@@ -19,18 +21,20 @@ pub struct Person {
     pub children: Vec<Ref<Person>>,
 }
 
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "tasks")]
 pub struct Task {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[reference(inverse = tasks, on_delete = cascade)]
     pub owner: Ref<Person>,
 }
 
 // One side may be required.
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "passports")]
 pub struct Passport {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[reference(inverse = passport)]
     pub holder: Ref<Person>,
@@ -38,9 +42,10 @@ pub struct Passport {
 
 type Members = Vec<Ref<Person>>;
 
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "teams")]
 pub struct Team {
+    #[serde(rename = "_id")]
     pub id: i32,
     #[reference(many, inverse = teams, expected = 500)]
     pub members: Members,

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use odm::prelude::*;
-use serde::Deserializer;
+use serde::{Deserialize, Deserializer, Serialize};
 
 fn trimmed<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
@@ -15,9 +15,10 @@ fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error>
     Ok(number.map(|number| number.max(0)))
 }
 
-#[derive(Document, Clone, Debug)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "authors")]
 pub struct Author {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[serde(deserialize_with = "trimmed")]
     #[field(stored = Option<String>, max_len = 40)]
@@ -30,9 +31,10 @@ pub struct Author {
     pub liked: Average,
 }
 
-#[derive(Document, Clone, Debug)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "posts")]
 pub struct Post {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     pub author: Ref<Author>,
@@ -43,7 +45,7 @@ pub struct Post {
     pub likes: Option<i64>,
 }
 
-#[derive(Projection, Debug)]
+#[derive(Projection, Deserialize, Debug)]
 #[projection(of = Author)]
 pub struct Nick {
     pub nick: Option<String>,

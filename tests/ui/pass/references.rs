@@ -3,12 +3,14 @@
 
 use odm::prelude::*;
 use odm::references::{ChildOf, OnDelete, OnlyChildOf, Reference};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 // Each refers to the other.
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "people")]
 pub struct Person {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[index(unique)]
     pub account: i32,
@@ -22,9 +24,10 @@ pub struct Person {
     pub mother: Option<Ref<Person>>,
 }
 
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "tasks")]
 pub struct Task {
+    #[serde(rename = "_id")]
     pub id: i64,
     pub time: DateTime,
     #[parent_ref(order(-time, note.text))]
@@ -41,7 +44,7 @@ pub struct Task {
     pub steps: Vec<Step>,
 }
 
-#[derive(Embed, Clone, Debug, PartialEq)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Note {
     pub text: String,
     #[reference(on_delete = nullify)]
@@ -50,8 +53,8 @@ pub struct Note {
     pub readers: Option<Vec<Ref<Person>>>,
 }
 
-#[derive(Embed, Clone, Debug, PartialEq)]
-#[embed(tag = "type")]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(tag = "type")]
 pub enum Step {
     Wait,
     Ask {
@@ -62,9 +65,10 @@ pub enum Step {
 
 type Who = Option<Ref<Person>>;
 
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "details")]
 pub struct Details {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(one)]
     pub person: Ref<Person>,
@@ -81,18 +85,20 @@ pub struct Details {
 type Sender = Ref<Person>;
 
 /// A parent behind an alias.
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "letters")]
 pub struct Letter {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     pub from: Sender,
 }
 
 /// A parent behind an alias beside one of another type.
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "replies")]
 pub struct Reply {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     pub from: Sender,
@@ -101,19 +107,20 @@ pub struct Reply {
 }
 
 /// An id that is that of the parent.
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "profiles")]
 pub struct Profile {
     #[parent_ref(one)]
-    #[field(name = "_id")]
+    #[serde(rename = "_id")]
     pub person: Ref<Person>,
     pub text: String,
 }
 
 /// Two parents of one type: neither is the parent that `children` means.
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "messages")]
 pub struct Message {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     pub from: Ref<Person>,
@@ -126,6 +133,7 @@ pub struct Message {
 #[derive(Document, Clone, Debug)]
 #[document(collection = "tags")]
 pub struct Tag<T: Document> {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     pub of: Ref<T>,
@@ -134,9 +142,10 @@ pub struct Tag<T: Document> {
 }
 
 /// Parents whose types differ in a parameter.
-#[derive(Document, Clone, Debug)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "marks")]
 pub struct Mark {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     pub person: Ref<Tag<Person>>,
@@ -145,9 +154,10 @@ pub struct Mark {
 }
 
 /// An order of the children where the document has a parameter.
-#[derive(Document, Clone, Debug)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "revisions")]
 pub struct Revision<T> {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(order(-at, note.text))]
     pub task: Ref<Task>,
@@ -158,9 +168,10 @@ pub struct Revision<T> {
 }
 
 /// A tree whose type names itself.
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "departments")]
 pub struct Department {
+    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref]
     pub above: Option<Ref<Self>>,
@@ -170,7 +181,7 @@ pub struct Department {
     pub sign: Sign<String>,
 }
 
-#[derive(Embed, Clone, Debug, PartialEq)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Sign<T> {
     pub text: T,
     #[embed(depth = 3)]

@@ -3,11 +3,13 @@
 use odm::prelude::*;
 use odm::query::LoadRefs;
 use odm::references::{ChildOf, OnlyChildOf, Reference};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "photos")]
 pub struct Photo {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub width: i32,
 }
@@ -15,18 +17,20 @@ pub struct Photo {
 pub mod videos {
     use super::*;
 
-    #[derive(Document, Clone, Debug, PartialEq)]
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[document(collection = "videos")]
     pub struct Clip {
+        #[serde(rename = "_id")]
         pub id: i64,
         #[reference(any)]
         pub preview: Option<MediaRef>,
     }
 }
 
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 pub struct Post {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[reference(any(Photo, videos::Clip))]
     pub media: MediaRef,
@@ -38,7 +42,7 @@ pub struct Post {
     pub cover: Cover,
 }
 
-#[derive(Embed, Clone, Debug, PartialEq)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Cover {
     #[reference(any(Photo, Post), on_delete = nullify)]
     pub of: Option<CoveredRef>,
@@ -46,33 +50,37 @@ pub struct Cover {
     pub r#raw: Option<r#RawRef>,
 }
 
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "comments")]
 pub struct Comment {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub time: DateTime,
     #[parent_ref(any(Photo, videos::Clip, Comment), order(-time))]
     pub on: SubjectRef,
 }
 
-#[derive(Document, Clone, Debug, PartialEq)]
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "licenses")]
 pub struct License {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(one, any)]
     pub of: MediaRef,
 }
 
 /// Documents and ids that can do less.
-#[derive(Document, Clone)]
+#[derive(Document, Serialize, Deserialize, Clone)]
 #[document(collection = "plain")]
 pub struct Plain {
+    #[serde(rename = "_id")]
     pub id: f64,
 }
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "others")]
 pub struct Other {
+    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[reference(any(Plain, Photo))]
     pub of: AnyRef,
