@@ -141,6 +141,10 @@ impl<'a> Container<'a> {
     /// A document, whose attributes give its fields their roles.
     pub fn document(cx: &Ctxt, input: &'a DeriveInput, document: &Document) -> Container<'a> {
         let mut container = Container::read(cx, input);
+        // One without its attribute is an error of its own.
+        if let Data::Struct(_, fields) = &mut container.data {
+            container.has_own_form |= stored_as_id(fields);
+        }
         container.roles = Roles::find(container.fields(), document);
         container
     }

@@ -1,7 +1,7 @@
 //! A copy of a field that is stored in another form.
 
 use odm::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 mod form {
     pub fn serialize<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
@@ -12,18 +12,20 @@ mod form {
     }
 }
 
-#[derive(Document, Clone)]
+#[derive(Document, Serialize, Deserialize, Clone)]
 #[document(collection = "hosts")]
 struct Host {
+    #[serde(rename = "_id")]
     id: ObjectId,
-    #[field(with = "form")]
+    #[serde(with = "form")]
     #[field(stored = String)]
     ipaddr: String,
 }
 
-#[derive(Document, Clone)]
+#[derive(Document, Serialize, Deserialize, Clone)]
 #[document(collection = "logmsg")]
 struct LogMsg {
+    #[serde(rename = "_id")]
     id: ObjectId,
     #[parent_ref]
     host: Ref<Host>,

@@ -1,15 +1,16 @@
 //! What counts is what is stored.
 use odm::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "things", index(fields(at), expire_after = 60), index(fields(seen), expire_after = 60))]
 struct Thing {
+    #[serde(rename = "_id")]
     id: i32,
-    #[field(with = "text")]
+    #[serde(with = "text")]
     #[field(stored = String)]
     at: DateTime,
-    #[field(with = "date")]
+    #[serde(with = "date")]
     #[field(stored = DateTime)]
     seen: i64,
 }
@@ -25,7 +26,7 @@ mod text {
 
 mod date {
     use odm::bson::DateTime;
-    use serde::Deserialize;
+    use serde::{Deserialize, Serialize};
 
     pub fn serialize<S: serde::Serializer>(at: &i64, to: S) -> Result<S::Ok, S::Error> {
         DateTime::from_millis(*at).serialize(to)

@@ -3,22 +3,23 @@ use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "people")]
 struct Person {
+    #[serde(rename = "_id")]
     id: i32,
-    #[field(with = "form")]
+    #[serde(with = "form")]
     #[field(opaque)]
     tags: Vec<String>,
-    #[field(with = "form")]
+    #[serde(with = "form")]
     #[field(opaque)]
     addresses: Vec<Address>,
-    #[field(with = "form")]
+    #[serde(with = "form")]
     #[field(opaque)]
     prices: BTreeMap<String, i64>,
 }
 
-#[derive(Embed)]
+#[derive(Embed, Serialize, Deserialize)]
 struct Address {
     city: String,
 }

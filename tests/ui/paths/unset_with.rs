@@ -1,23 +1,25 @@
 //! A function that reads an option is not asked where the field is missing.
 use odm::prelude::*;
+use serde::{Deserialize, Serialize};
 
-#[derive(Document)]
+#[derive(Document, Serialize, Deserialize)]
 #[document(collection = "people")]
 struct Person {
+    #[serde(rename = "_id")]
     id: i32,
-    #[field(with = "form")]
+    #[serde(with = "form")]
     #[field(stored = Option<String>)]
     nick: Option<String>,
     #[serde(deserialize_with = "form::deserialize")]
     #[field(opaque)]
     read: Option<String>,
-    #[field(with = "form")]
+    #[serde(default, with = "form")]
     #[field(opaque)]
     other: Option<String>,
 }
 
 mod form {
-    use serde::{Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub fn serialize<S: Serializer>(value: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
         value.serialize(serializer)
