@@ -10,31 +10,27 @@ use std::sync::atomic::Ordering;
 
 mod shop {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "parts")]
     pub struct Part {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
         pub price: f64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "products")]
     pub struct Product {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(many, max = 200, on_delete = pull)]
         #[denormalize(from = Part, fields(name: String, price: f64))]
         pub parts: Vec<PartEntry>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "labels")]
     pub struct Label {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(on_delete = cascade)]
         pub part: Ref<Part>,
@@ -220,12 +216,10 @@ macro_rules! numbers {
     ($name:ident $(, $sync:ident)?) => {
         mod $name {
             use odm::prelude::*;
-            use serde::{Deserialize, Serialize};
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "boxes")]
             pub struct Box {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 #[computed(sum = Thing.n $(, sync = $sync)?)]
                 pub n: i32,
@@ -233,10 +227,9 @@ macro_rules! numbers {
                 pub things: i64,
             }
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "things")]
             pub struct Thing {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 #[parent_ref]
                 pub within: Ref<Box>,
@@ -453,12 +446,10 @@ fn an_insert_is_refused_whose_value_overflows_the_sum() {
 
 mod alone {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "crates")]
     pub struct Crate {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[index(unique)]
         pub label: String,
@@ -466,10 +457,9 @@ mod alone {
         pub n: i32,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "goods")]
     pub struct Good {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref]
         pub within: Ref<Crate>,
@@ -526,12 +516,10 @@ fn an_overflowing_sum_leaves_its_parent_unchanged() {
 
 mod fractions {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "jars")]
     pub struct Jar {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[computed(sum = Pour.litres)]
         pub litres: f64,
@@ -543,10 +531,9 @@ mod fractions {
         pub last: Option<i32>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "pours")]
     pub struct Pour {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref]
         pub jar: Ref<Jar>,

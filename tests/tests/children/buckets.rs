@@ -5,23 +5,20 @@ use odm::Error;
 use odm::buckets::Buckets;
 use odm::prelude::*;
 use odm_tests::{TestDb, require_transactions, with_db};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 pub struct Post {
-    #[serde(rename = "_id")]
     pub id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users")]
 pub struct User {
-    #[serde(rename = "_id")]
     pub id: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post, size = 5, time = at, sum(stars, weight = total_weight))]
 pub struct Comment {
     pub n: i32,
@@ -33,26 +30,26 @@ pub struct Comment {
     pub author: Option<Ref<User>>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post, size = 5)]
 pub struct Line {
     pub n: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post, size = 5, check = false, on_delete = keep)]
 pub struct Free {
     pub n: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post, size = 1, on_delete = restrict)]
 pub struct Single {
     pub n: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[serde(rename_all = "camelCase")]
+#[derive(Embed, Clone, Debug, PartialEq)]
+#[embed(rename_all = "camelCase")]
 #[bucket(of = Post, per = hour, time = taken_at, size = 3, sum(degrees))]
 pub struct Reading {
     pub n: i32,
@@ -60,7 +57,7 @@ pub struct Reading {
     pub degrees: i64,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post, per = month, time = at, start = month, size = 10)]
 pub struct Visit {
     pub at: DateTime,
@@ -782,16 +779,14 @@ macro_rules! notes {
     ($name:ident, $size:literal) => {
         mod $name {
             use odm::prelude::*;
-            use serde::{Deserialize, Serialize};
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "boards")]
             pub struct Board {
-                #[serde(rename = "_id")]
                 pub id: i32,
             }
 
-            #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Embed, Clone, Debug, PartialEq)]
             #[bucket(of = Board, size = $size)]
             pub struct Note {
                 pub n: i32,

@@ -2,12 +2,10 @@
 
 use odm::prelude::*;
 use odm_tests::{TestDb, with_db};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "walls")]
 pub struct Wall {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[computed(sum = NoteBucket.count)]
     pub notes: i64,
@@ -17,15 +15,14 @@ pub struct Wall {
     pub newest: Vec<NewestEntry>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "writers")]
 pub struct Writer {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Wall, size = 3, sum(stars))]
 pub struct Note {
     pub n: i32,
@@ -36,14 +33,14 @@ pub struct Note {
     pub by_name: Option<String>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Wall, per = day, time = at, size = 10, sum(n))]
 pub struct Visit {
     pub n: i32,
     pub at: DateTime,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Wall, per = month, time = at, size = 10, sum(n))]
 pub struct Bill {
     pub n: i32,

@@ -8,13 +8,11 @@ use odm::prelude::*;
 use odm::upkeep::RepairKind;
 use odm_tests::fixtures::interleaved::{Step, another, meddled_in};
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "shelves")]
 pub struct Shelf {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[computed(sum = SlipBucket.count)]
     pub slips: i64,
@@ -22,16 +20,15 @@ pub struct Shelf {
     pub stars: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "readers")]
 pub struct Reader {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
 }
 
 /// A bucket with every kind of summary, from which other documents derive.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Shelf, size = 5, time = at, sum(stars, weight = total_weight))]
 pub struct Slip {
     pub n: i32,
@@ -45,7 +42,7 @@ pub struct Slip {
 }
 
 /// Nothing is derived of these.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Shelf, size = 3, sum(stars))]
 pub struct Leaf {
     pub n: i32,
@@ -55,7 +52,7 @@ pub struct Leaf {
 }
 
 /// The library writes copies into these.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Shelf, size = 5)]
 pub struct Line {
     pub n: i32,
@@ -679,7 +676,7 @@ fn a_reconciler_counts_items_after_out_of_band_writes() {
             .unwrap();
         all.delete(1, |s| s.n.eq(3)).await.unwrap();
         let reconciler = odm.reconciler().start().await.unwrap();
-        let new = odm::bson::serialize_to_bson(&slip(14, None)).unwrap();
+        let new = odm::to_bson(&slip(14, None)).unwrap();
         write("slip_buckets", 1, doc! { "$pull": { "slips": { "n": 1 } } }).await;
         write(
             "slip_buckets",
@@ -696,7 +693,7 @@ fn a_reconciler_counts_items_after_out_of_band_writes() {
             [vec![2, 4, 5], vec![6, 7, 8, 9, 10], vec![11, 12, 13, 14]]
         );
         // A page that others make, and one that they put in the place of another.
-        let stored = |n: i32| odm::bson::serialize_to_bson(&leaf(n, None)).unwrap();
+        let stored = |n: i32| odm::to_bson(&leaf(n, None)).unwrap();
         let page = |number: i32, leaves: Vec<Bson>| doc! { "shelf": 1, "page": number, "leafs": leaves, "room": 3, "version": 1_i64 };
         let leaf_buckets = raw("leaf_buckets");
         let inserted = leaf_buckets.insert_one(page(3, vec![stored(5)]));

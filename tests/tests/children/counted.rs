@@ -9,7 +9,6 @@ use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
 use odm_tests::fixtures::interleaved::{Step, another, meddled};
 use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
-use serde::{Deserialize, Serialize};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -205,10 +204,9 @@ fn a_parent_that_a_child_has_left_is_derived_by_a_recovery() {
 mod shop {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "branches")]
     pub struct Branch {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[computed(count = Basket, filter = |b| b.items.name.eq("lamp"))]
         pub lamps: i64,
@@ -218,10 +216,9 @@ mod shop {
         pub least: Option<String>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "baskets")]
     pub struct Basket {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub title: String,
         #[parent_ref]
@@ -230,7 +227,7 @@ mod shop {
         pub items: Vec<Item>,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     pub struct Item {
         pub name: String,
     }
@@ -318,19 +315,17 @@ mod conditions {
             pub mod $name {
                 use super::*;
 
-                #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+                #[derive(Document, Clone, Debug, PartialEq)]
                 #[document(collection = "owners")]
                 pub struct Owner {
-                    #[serde(rename = "_id")]
                     pub id: i32,
                     #[computed(count = Owned, filter = |$child| $filter)]
                     pub count: i64,
                 }
 
-                #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+                #[derive(Document, Clone, Debug, PartialEq)]
                 #[document(collection = "owned")]
                 pub struct Owned {
-                    #[serde(rename = "_id")]
                     pub id: i32,
                     #[parent_ref]
                     pub owner: Ref<Owner>,
@@ -376,18 +371,16 @@ fn a_condition_that_reads_any_field_is_refused_for_computed_fields() {
 mod tools {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "makers")]
     pub struct Maker {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "tools")]
     pub struct Tool {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
         #[reference(on_delete = keep)]
@@ -396,10 +389,9 @@ mod tools {
         pub made_by: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "boxes")]
     pub struct Box {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(many, max = 9, on_delete = keep)]
         #[denormalize(from = Tool, fields(name: String))]

@@ -3,12 +3,10 @@
 use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean_after, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products")]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[computed(first = Review.text, order(-day))]
     pub newest: Option<String>,
@@ -24,17 +22,16 @@ pub struct Product {
     pub first_tags: Option<Vec<String>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "reviews")]
 pub struct Review {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref(on_delete = cascade)]
     pub product: Ref<Product>,
-    #[serde(rename = "d")]
+    #[field(name = "d")]
     pub day: i32,
     pub stars: i32,
-    #[serde(rename = "t")]
+    #[field(name = "t")]
     pub text: String,
     pub note: Option<String>,
     pub place: Place,
@@ -42,7 +39,7 @@ pub struct Review {
     pub tags: Vec<String>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Place {
     pub city: String,
 }
@@ -51,26 +48,23 @@ pub struct Place {
 mod before {
     use super::Place;
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "products")]
     pub struct Product {
-        #[serde(rename = "_id")]
         pub id: i32,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "reviews")]
     pub struct Review {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref(on_delete = cascade)]
         pub product: Ref<Product>,
-        #[serde(rename = "d")]
+        #[field(name = "d")]
         pub day: i32,
         pub stars: i32,
-        #[serde(rename = "t")]
+        #[field(name = "t")]
         pub text: String,
         pub note: Option<String>,
         pub place: Place,

@@ -5,30 +5,26 @@ use odm::bson::{Document as Raw, doc};
 use odm::prelude::*;
 use odm_tests::fixtures::stopped::Process;
 use odm_tests::{TestDb, assert_clean_after, with_db};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products")]
 struct Product {
-    #[serde(rename = "_id")]
     id: i32,
     price: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "baskets")]
 struct Basket {
-    #[serde(rename = "_id")]
     id: i32,
     #[computed(sum = Item.price)]
     total: i64,
 }
 
 /// Its basket may come after it.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "items")]
 struct Item {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref(check = false)]
     basket: Ref<Basket>,

@@ -11,12 +11,10 @@ macro_rules! documents {
     ($name:ident $(, $sync:ident)?) => {
         mod $name {
             use odm::prelude::*;
-            use serde::{Deserialize, Serialize};
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "teams")]
             pub struct Team {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 #[reference(many, inverse = team, max = 50)]
                 pub members: Vec<Ref<Member>>,
@@ -30,10 +28,9 @@ macro_rules! documents {
                 pub heaviest: Vec<HeaviestEntry>,
             }
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "members")]
             pub struct Member {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 pub weight: i32,
                 #[reference(inverse = members)]

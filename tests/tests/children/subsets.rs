@@ -5,13 +5,11 @@ use odm::__private::SwitchOdm as _;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, assert_clean_after, require_transactions, with_db};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "films")]
 pub struct Film {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[index(unique)]
     pub code: String,
@@ -28,19 +26,17 @@ pub struct Film {
     pub shows: Vec<ShowsEntry>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "actors")]
 pub struct Actor {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[subset(of = Note, limit = 2, order(-day), fields(day: i32))]
     pub notes: Vec<ActorNotesEntry>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "reviews")]
 pub struct Review {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref(order(-day), on_delete = cascade)]
     pub film: Ref<Film>,
@@ -50,20 +46,18 @@ pub struct Review {
 }
 
 /// Of one of two, whose ids are the same.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "notes")]
 pub struct Note {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref(any(Film, Actor), order(-day), on_delete = cascade)]
     pub about: AboutRef,
     pub day: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "shows")]
 pub struct Show {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref(by = code, on_delete = cascade)]
     pub film: Ref<Film, String>,

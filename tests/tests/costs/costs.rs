@@ -61,21 +61,18 @@ impl Sent {
 
 mod field {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "hosts")]
     pub struct Host {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub ipaddr: String,
         pub note: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "messages")]
     pub struct Message {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[reference(on_delete = cascade)]
         pub host: Ref<Host>,
@@ -95,22 +92,19 @@ mod field {
 
 mod entries {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "parts")]
     pub struct Part {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub name: String,
         #[volatile]
         pub quantity: i32,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "products")]
     pub struct Product {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[reference(many, max = 100, on_delete = pull)]
         #[denormalize(from = Part, fields(name: String))]
@@ -127,20 +121,17 @@ mod entries {
 
 mod snapshot {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "articles")]
     pub struct Article {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub price: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "sales")]
     pub struct Sale {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[reference]
         pub article: Ref<Article>,
@@ -160,22 +151,19 @@ mod snapshot {
 
 mod subset {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "films")]
     pub struct Film {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub title: String,
         #[subset(of = Review, limit = 3, order(-day), fields(day: i64, text: String))]
         pub newest: Vec<ReviewEntry>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "reviews")]
     pub struct Review {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[parent_ref(on_delete = cascade)]
         pub film: Ref<Film>,
@@ -197,12 +185,10 @@ mod subset {
 
 mod computed {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "shops")]
     pub struct Shop {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub name: String,
         #[computed(count = Rating)]
@@ -211,10 +197,9 @@ mod computed {
         pub stars: Average,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "ratings")]
     pub struct Rating {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[parent_ref(on_delete = cascade)]
         pub shop: Ref<Shop>,
@@ -234,12 +219,10 @@ mod computed {
 
 mod least {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "auctions")]
     pub struct Auction {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[computed(min = Bid.cents)]
         pub least: Option<i64>,
@@ -247,10 +230,9 @@ mod least {
         pub greatest: Option<i64>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "bids")]
     pub struct Bid {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[parent_ref(on_delete = cascade)]
         pub auction: Ref<Auction>,
@@ -270,21 +252,18 @@ mod least {
 
 mod sum {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "baskets")]
     pub struct Basket {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[computed(sum = Ware.cents)]
         pub cents: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "wares")]
     pub struct Ware {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[parent_ref(on_delete = cascade)]
         pub basket: Ref<Basket>,
@@ -304,16 +283,14 @@ mod sum {
 
 mod bucket {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "posts")]
     pub struct Post {
-        #[serde(rename = "_id")]
         pub id: i64,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     #[bucket(of = Post, size = 5, sum(stars))]
     pub struct Comment {
         pub n: i64,
@@ -329,24 +306,22 @@ mod bucket {
         }
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "walls")]
     pub struct Wall {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[computed(sum = NoteBucket.count)]
         pub notes: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "writers")]
     pub struct Writer {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub name: String,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     #[bucket(of = Wall, size = 5)]
     pub struct Note {
         pub n: i64,
@@ -367,22 +342,19 @@ mod bucket {
 
 mod extended {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "customers")]
     pub struct Customer {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub name: String,
         pub city: String,
         pub note: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "orders")]
     pub struct Order {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[reference(on_delete = nullify)]
         #[denormalize(from = Customer, fields(name: String, city: String))]
@@ -401,20 +373,17 @@ mod extended {
 
 mod chain {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "regions")]
     pub struct Region {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub name: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "cities")]
     pub struct City {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[reference(on_delete = cascade)]
         pub region: Ref<Region>,
@@ -422,10 +391,9 @@ mod chain {
         pub region_name: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "streets")]
     pub struct Street {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[reference(on_delete = cascade)]
         pub city: Ref<City>,
@@ -450,22 +418,19 @@ mod chain {
 
 mod two_way {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "people")]
     pub struct Person {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub name: String,
         #[reference(many, inverse = owner, max = 100)]
         pub tasks: Vec<Ref<Task>>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "tasks")]
     pub struct Task {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub text: String,
         #[reference(inverse = tasks)]

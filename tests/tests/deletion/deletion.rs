@@ -7,7 +7,6 @@ use odm::prelude::*;
 use odm_tests::fixtures::deletion::*;
 use odm_tests::fixtures::interleaved::{interrupted, interrupted_at, interrupted_in};
 use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
-use serde::{Deserialize, Serialize};
 
 /// Hosts 1 to 3, and one document a place that refers to host 1 there, in this collection.
 async fn prepared(t: &TestDb, collection: &str, others: bool) -> Odm {
@@ -147,27 +146,24 @@ fn holders_with_on_delete_keep_are_not_queried() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "shelves", version)]
 pub struct Shelf {
-    #[serde(rename = "_id")]
     pub id: i64,
     pub version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "boxes")]
 pub struct Crate {
-    #[serde(rename = "_id")]
     pub id: i64,
     #[parent_ref(on_delete = cascade)]
     pub shelf: Ref<Shelf>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "parts")]
 pub struct Part {
-    #[serde(rename = "_id")]
     pub id: i64,
     #[parent_ref(on_delete = cascade)]
     pub parcel: Ref<Crate>,
@@ -175,10 +171,9 @@ pub struct Part {
     pub likes: Option<Ref<Shelf>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "orders")]
 pub struct Sale {
-    #[serde(rename = "_id")]
     pub id: i64,
     #[reference]
     pub part: Option<Ref<Part>>,
@@ -338,10 +333,9 @@ fn an_interrupted_cascade_goes_on_where_it_stopped() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "nodes")]
 pub struct Node {
-    #[serde(rename = "_id")]
     pub id: i64,
     #[reference]
     pub parent: Option<Ref<Node>>,
@@ -349,10 +343,9 @@ pub struct Node {
     pub friends: Vec<Ref<Node>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "links")]
 pub struct Link {
-    #[serde(rename = "_id")]
     pub id: i64,
     #[reference(on_delete = cascade)]
     pub next: Option<Ref<Link>>,
@@ -1063,10 +1056,9 @@ fn a_condition_that_does_not_combine_deletes_too() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "pins")]
 pub struct Pin {
-    #[serde(rename = "_id")]
     pub id: i64,
     #[index(geo)]
     pub place: Point,
@@ -1112,10 +1104,10 @@ fn deleting_a_member_of_a_union_affects_references_of_its_type_only() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "details")]
 pub struct Details {
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     #[parent_ref(one, on_delete = cascade)]
     pub host: Ref<Host>,
 }
@@ -1150,10 +1142,9 @@ fn a_document_whose_id_is_that_of_its_parent_follows_it() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "replies")]
 pub struct Reply {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[reference(on_delete = nullify)]
     pub answers: Option<Ref<Reply>>,

@@ -14,20 +14,17 @@ macro_rules! makers {
     ($mode:ident $(, $sync:ident)?) => {
         mod $mode {
             use odm::prelude::*;
-            use serde::{Deserialize, Serialize};
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "makers")]
             pub struct Maker {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 pub name: String,
             }
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "items")]
             pub struct Item {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 #[reference(on_delete = nullify)]
                 pub maker: Option<Ref<Maker>>,
@@ -37,10 +34,9 @@ macro_rules! makers {
                 pub shop: Ref<Shop>,
             }
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "tags")]
             pub struct Tag {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 #[reference]
                 pub item: Ref<Item>,
@@ -48,10 +44,9 @@ macro_rules! makers {
                 pub maker_name: Option<String>,
             }
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "shops")]
             pub struct Shop {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 #[subset(of = Item, limit = 9, order(id), fields(maker_name: Option<String>) $(, sync = $sync)?)]
                 pub list: Vec<ListEntry>,
@@ -240,12 +235,10 @@ macro_rules! herds {
     ($mode:ident, $sync:ident) => {
         mod $mode {
             use odm::prelude::*;
-            use serde::{Deserialize, Serialize};
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "herds")]
             pub struct Herd {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 #[computed(count = Sheep, sync = $sync)]
                 pub sheep: i64,
@@ -253,10 +246,9 @@ macro_rules! herds {
                 pub list: Vec<ListEntry>,
             }
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "sheep")]
             pub struct Sheep {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 pub name: String,
                 #[parent_ref(on_delete = nullify)]

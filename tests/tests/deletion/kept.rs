@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 
 /// A user is named by a unique slug. Projects copy the name; they count their tasks and list the newest; notes go with their task.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users", soft_delete, version)]
 struct User {
-    #[serde(rename = "_id")]
     id: i32,
     name: String,
     #[index(unique)]
@@ -22,10 +21,9 @@ struct User {
     deleted_at: Option<odm::bson::DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "projects", soft_delete, shared(name))]
 struct Project {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = restrict)]
     owner: Ref<User>,
@@ -40,10 +38,9 @@ struct Project {
     deleted_at: Option<odm::bson::DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "tasks", soft_delete, shared(name))]
 struct Task {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref(on_delete = cascade)]
     project: Ref<Project>,
@@ -51,10 +48,9 @@ struct Task {
     deleted_at: Option<odm::bson::DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "notes", soft_delete(removed), expire = removed, shared(name))]
 struct Note {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref(on_delete = cascade)]
     task: Ref<Task>,
@@ -356,20 +352,18 @@ fn a_purge_is_refused_while_a_document_that_is_not_deleted_would_go_with_it() {
 }
 
 /// A member names its club by the slug, which a new club may have after a deletion.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "clubs", soft_delete)]
 struct Club {
-    #[serde(rename = "_id")]
     id: i32,
     #[index(unique)]
     slug: String,
     deleted_at: Option<odm::bson::DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "members", soft_delete)]
 struct Member {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(by = slug, on_delete = cascade)]
     club: Ref<Club, String>,
@@ -418,7 +412,7 @@ fn a_purge_leaves_references_by_a_key_that_another_document_has() {
     }
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Club, size = 3)]
 struct Game {
     n: i32,
@@ -648,10 +642,9 @@ mod removing {
     use super::{Deserialize, Serialize};
     use odm::prelude::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "tasks")]
     pub struct Task {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub title: String,
     }
@@ -681,18 +674,16 @@ fn a_program_whose_deletions_remove_documents_may_not_write_them() {
 }
 
 /// A draft goes with its folder, and tells of its writes.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "folders", soft_delete)]
 struct Folder {
-    #[serde(rename = "_id")]
     id: i32,
     deleted_at: Option<odm::bson::DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "drafts", soft_delete, after_write = tell)]
 struct Draft {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref(on_delete = cascade)]
     folder: Ref<Folder>,
@@ -781,10 +772,9 @@ fn where_one_of_several_is_refused_none_is_deleted() {
 }
 
 /// A part of another one, which may not go alone.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "parts", soft_delete)]
 struct Part {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = restrict)]
     of: Option<Ref<Part>>,

@@ -6,12 +6,10 @@ use odm::update::Updated;
 use odm::{Error, Result};
 use odm_tests::fixtures::stopped::{Process, Stopped};
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "makers")]
 pub struct Maker {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     pub group: i32,
@@ -23,10 +21,9 @@ pub struct Maker {
     pub dearest: Option<i32>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "things")]
 pub struct Thing {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref]
     pub maker: Ref<Maker>,
@@ -37,10 +34,9 @@ pub struct Thing {
 }
 
 /// Documents that refer to their own kind.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "twigs")]
 pub struct Twig {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     #[parent_ref]
@@ -50,10 +46,9 @@ pub struct Twig {
 }
 
 /// Documents whose copies follow from others of their kind.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "branches")]
 pub struct Branch {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[field(max_len = 20)]
     pub name: String,
@@ -63,10 +58,9 @@ pub struct Branch {
     pub siblings: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "stems")]
 pub struct Stem {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[computed(count = Branch)]
     pub branches: i64,
@@ -75,29 +69,26 @@ pub struct Stem {
 }
 
 /// Documents whose ids the server makes.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "leaves")]
 pub struct Leaf {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
     pub stem: Ref<Stem>,
     pub n: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "clubs")]
 pub struct Club {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[reference(many, inverse = club, max = 5000)]
     pub players: Vec<Ref<Player>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "players")]
 pub struct Player {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[reference(inverse = players)]
     pub club: Option<Ref<Club>>,

@@ -7,16 +7,14 @@ use odm::prelude::*;
 use odm::upkeep::{Audit, Findings, RepairKind};
 use odm::write::Restored;
 use odm_tests::{TestDb, assert_clean, is_the_stand_in, skip, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::task::Poll;
 
 /// A card goes with its board and with its sprint, and keeps its owner; a note goes with its card.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "boards", soft_delete)]
 struct Board {
-    #[serde(rename = "_id")]
     id: i32,
     #[computed(count = Card)]
     cards: i64,
@@ -25,26 +23,23 @@ struct Board {
     deleted_at: Option<DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "sprints", soft_delete)]
 struct Sprint {
-    #[serde(rename = "_id")]
     id: i32,
     deleted_at: Option<DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "people", soft_delete)]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
     deleted_at: Option<DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "cards", soft_delete, timestamps)]
 struct Card {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref(on_delete = cascade)]
     board: Ref<Board>,
@@ -58,10 +53,9 @@ struct Card {
     deleted_at: Option<DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "notes", soft_delete)]
 struct Note {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref(on_delete = cascade)]
     card: Ref<Card>,
@@ -216,10 +210,9 @@ fn a_part_of_a_deletion_is_restored_with_what_lies_below_it_alone() {
 }
 
 /// Nodes that refer to each other: with `cascade`, or with `restrict`.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "nodes", soft_delete)]
 struct Node {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = cascade)]
     of: Option<Ref<Node>>,
@@ -374,10 +367,9 @@ fn a_document_that_another_program_has_marked_as_deleted_is_restored_alone() {
 }
 
 /// A ticket goes with its board and with its sprint.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "tickets", soft_delete, before_write = delete_the_sprint)]
 struct Ticket {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = cascade)]
     board: Ref<Sprint>,
@@ -532,18 +524,16 @@ fn a_transaction_in_which_a_deletion_or_a_restoration_was_dropped_changes_nothin
 }
 
 /// A transfer goes with each of its two purses; its receipt goes with it.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "purses", soft_delete)]
 struct Purse {
-    #[serde(rename = "_id")]
     id: i32,
     deleted_at: Option<DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "transfers", soft_delete)]
 struct Transfer {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = cascade)]
     from: Ref<Purse>,
@@ -552,10 +542,9 @@ struct Transfer {
     deleted_at: Option<DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "receipts", soft_delete)]
 struct Receipt {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = cascade)]
     transfer: Ref<Transfer>,
@@ -624,10 +613,9 @@ fn documents_that_match_a_deletion_are_counted_as_deleted_and_not_as_what_follow
 }
 
 /// A pin keeps its card.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "pins")]
 struct Pin {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = restrict)]
     card: Ref<Card>,
@@ -700,19 +688,17 @@ fn a_deletion_takes_over_what_an_interrupted_one_below_it_has_left() {
     }
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "firms", soft_delete)]
 struct Firm {
-    #[serde(rename = "_id")]
     id: i32,
     tenant: i32,
     deleted_at: Option<DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "jobs", soft_delete)]
 struct Job {
-    #[serde(rename = "_id")]
     id: i32,
     tenant: i32,
     #[reference(on_delete = cascade)]
@@ -1033,23 +1019,21 @@ type When = Option<DateTime>;
 type Instant = DateTime;
 
 /// One profile for each account, whose number is unique among those that are not deleted.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "accounts", soft_delete, version)]
 struct Account {
-    #[serde(rename = "_id")]
     id: i32,
     #[index(unique, sparse)]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[field(skip_none)]
     number: Option<i32>,
     name: String,
     version: i64,
     deleted_at: When,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "profiles", soft_delete(removed))]
 struct Profile {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref(one, on_delete = cascade)]
     account: Ref<Account>,
@@ -1274,10 +1258,10 @@ fn every_write_that_names_a_deleted_document_has_the_same_answer() {
 }
 
 /// A word by its text, under a collation.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "words", soft_delete, collation(locale = "en", strength = 2))]
 struct Word {
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     text: String,
     used: i32,
     deleted_at: When,

@@ -6,22 +6,19 @@ use odm::mongodb::options::IndexOptions;
 use odm::prelude::*;
 use odm::{Error, Result};
 use odm_tests::with_db;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "hosts", version)]
 pub struct Host {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     pub starts: i32,
     pub version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "notes")]
 pub struct Note {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[reference]
     pub host: Ref<Host>,

@@ -9,7 +9,6 @@ use odm::prelude::*;
 use odm::{Error, Model};
 use odm_tests::proxy::{Fate, Proxy, server};
 use odm_tests::{TestDb, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
@@ -85,17 +84,16 @@ fn is_contention<T: std::fmt::Debug>(done: odm::Result<T>, words: &str) {
     assert!(error.to_string().contains(words), "{error}");
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "jars")]
 struct Jar {
-    #[serde(rename = "_id")]
     id: i32,
     #[field(max_len = 10)]
     state: String,
     #[field(max = 10)]
     coins: i32,
     big: i64,
-    #[serde(default)]
+    #[field(default)]
     ratio: f64,
 }
 
@@ -140,10 +138,9 @@ fn the_first_document_that_another_client_takes_each_time() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "boxes", soft_delete)]
 struct Case {
-    #[serde(rename = "_id")]
     id: i32,
     #[field(max_len = 10)]
     state: String,
@@ -174,10 +171,9 @@ fn case(id: i32, state: &str) -> NewCase {
     }
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "letters", version)]
 struct Letter {
-    #[serde(rename = "_id")]
     id: i32,
     text: String,
     version: i64,
@@ -208,37 +204,33 @@ fn a_replaced_document_that_another_client_writes_each_time() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "owners")]
 struct Owner {
-    #[serde(rename = "_id")]
     id: i32,
     #[computed(count = Pet)]
     count: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "pets")]
 struct Pet {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref(on_delete = cascade)]
     owner: Ref<Owner>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "pilots")]
 struct Pilot {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(inverse = pilot)]
     plane: Option<Ref<Plane>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "planes")]
 struct Plane {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(inverse = plane)]
     pilot: Option<Ref<Pilot>>,
@@ -311,7 +303,7 @@ fn the_other_side_of_a_link_that_another_client_takes() {
     });
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Owner, size = 2)]
 struct Entry {
     cents: i32,
@@ -376,10 +368,9 @@ fn a_bucket_that_another_client_changes_before_each_change_of_its_items() {
 }
 
 /// A copy of its owner's number makes an update of it a transaction, of up to 1,000 documents each.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "tags")]
 struct Tag {
-    #[serde(rename = "_id")]
     id: i32,
     #[field(max_len = 10)]
     state: String,
@@ -477,10 +468,9 @@ fn a_write_of_another_transaction() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "rooms", version)]
 struct Room {
-    #[serde(rename = "_id")]
     id: i32,
     #[field(scope)]
     tenant: i32,
@@ -489,10 +479,9 @@ struct Room {
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "drawers", soft_delete, version)]
 struct Drawer {
-    #[serde(rename = "_id")]
     id: i32,
     #[field(max = 10)]
     coins: i32,
@@ -500,29 +489,26 @@ struct Drawer {
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "things", tag = "type", version)]
 #[document(common(version: i64))]
-#[serde(tag = "type")]
 enum Thing {
     Big(Big),
     Small(Small),
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(variant_of = Thing, version)]
 struct Big {
-    #[serde(rename = "_id")]
     id: i32,
     #[field(max = 10)]
     coins: i32,
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(variant_of = Thing, version)]
 struct Small {
-    #[serde(rename = "_id")]
     id: i32,
     #[field(max = 10)]
     coins: i32,

@@ -149,17 +149,15 @@ fn insert_many_says_which_and_why() {
 /// What takes copies is whole, and checked, when those are there.
 #[odm_tests::test]
 fn of_many_with_copies_those_that_break_a_bound_are_named_too() {
-    #[derive(Document, serde::Serialize, serde::Deserialize, Clone, Debug)]
+    #[derive(Document, Clone, Debug)]
     #[document(collection = "hosts")]
     struct Host {
-        #[serde(rename = "_id")]
         id: i32,
         name: String,
     }
-    #[derive(Document, serde::Serialize, serde::Deserialize, Clone, Debug)]
+    #[derive(Document, Clone, Debug)]
     #[document(collection = "messages")]
     struct Message {
-        #[serde(rename = "_id")]
         id: i32,
         #[parent_ref]
         host: Ref<Host>,
@@ -227,10 +225,9 @@ fn of_many_with_copies_those_that_break_a_bound_are_named_too() {
 /// One that is left out may be what another one has copies of.
 #[odm_tests::test]
 fn of_many_that_copy_each_other_all_or_none_are_inserted() {
-    #[derive(Document, serde::Serialize, serde::Deserialize, Clone, Debug)]
+    #[derive(Document, Clone, Debug)]
     #[document(collection = "twigs")]
     struct Twig {
-        #[serde(rename = "_id")]
         id: i32,
         #[field(max_len = 5)]
         name: String,
@@ -271,10 +268,9 @@ fn of_many_that_copy_each_other_all_or_none_are_inserted() {
 
 #[odm_tests::test]
 fn models_that_share_a_collection_are_refused() {
-    #[derive(Document, serde::Serialize, serde::Deserialize, Debug)]
+    #[derive(Document, Debug)]
     #[document(collection = "shops")]
     struct Twin {
-        #[serde(rename = "_id")]
         id: i32,
     }
     with_db(async |t| {
@@ -290,16 +286,15 @@ fn models_that_share_a_collection_are_refused() {
 
 #[odm_tests::test]
 fn an_index_over_two_arrays_is_refused() {
-    #[derive(Document, serde::Serialize, serde::Deserialize, Debug)]
+    #[derive(Document, Debug)]
     #[document(collection = "things", index(fields(tags, part.words)), index(fields(part.n, -tags)))]
     struct Thing {
-        #[serde(rename = "_id")]
         id: i32,
         #[embed(max = 3)]
         tags: Vec<String>,
         part: Part,
     }
-    #[derive(Embed, serde::Serialize, serde::Deserialize, Debug)]
+    #[derive(Embed, Debug)]
     struct Part {
         n: i32,
         #[embed(max = 3)]

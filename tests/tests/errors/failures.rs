@@ -14,7 +14,6 @@ use odm::prelude::*;
 use odm::references::FanOut;
 use odm_tests::fixtures::interleaved::{interrupted, interrupted_in};
 use odm_tests::{lacks_transactions, require_transactions, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -403,12 +402,10 @@ fn bulk_and_query_updates_change_the_copies_too() {
 /// The sources of the library, in a process that knows nothing of what copies them.
 mod ignorant {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "authors")]
     pub struct Author {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub name: String,
     }
@@ -447,28 +444,24 @@ fn delete_rules_do_not_depend_on_loaded_documents() {
 /// References without copies, and a program that has a part of their models.
 mod referred {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "rooms")]
     pub struct Room {
-        #[serde(rename = "_id")]
         pub id: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "chairs")]
     pub struct Chair {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[reference(on_delete = cascade)]
         pub room: Ref<Room>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "stickers")]
     pub struct Sticker {
-        #[serde(rename = "_id")]
         pub id: i64,
         #[reference(any(Room, Chair))]
         pub on: StuckRef,
@@ -718,20 +711,18 @@ fn many_holders_are_updated_in_batches() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "topics")]
 struct Topic {
-    #[serde(rename = "_id")]
     id: String,
-    #[serde(rename = "n")]
+    #[field(name = "n")]
     number: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "talks")]
-#[serde(rename_all = "camelCase")]
+#[document(rename_all = "camelCase")]
 struct Talk {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(many, max = 5000, check = false, on_delete = keep)]
     the_topics: Vec<Ref<Topic>>,
@@ -741,8 +732,8 @@ struct Talk {
     given_at: Vec<GivenAt>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(Embed, Clone, Debug, PartialEq)]
+#[embed(rename_all = "SCREAMING_SNAKE_CASE")]
 struct GivenAt {
     place_name: String,
 }

@@ -7,7 +7,6 @@ use odm::prelude::*;
 use odm::{Error, Result};
 use odm_tests::fixtures::interleaved::{Step, another, both, meddled_in};
 use odm_tests::{require_transactions, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,10 +19,9 @@ async fn clean(odm: &Odm, when: &str) {
 mod clubs {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "clubs")]
     pub struct Club {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
         pub badge: String,
@@ -31,10 +29,9 @@ mod clubs {
         pub players: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "players")]
     pub struct Player {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref]
         pub club: Ref<Club>,
@@ -46,7 +43,7 @@ mod clubs {
         pub loans: Vec<Loan>,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     pub struct Loan {
         #[reference]
         pub to: Ref<Club>,
@@ -54,10 +51,9 @@ mod clubs {
         pub name: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "tickets")]
     pub struct Ticket {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub player: Ref<Player>,
@@ -322,10 +318,9 @@ fn a_restored_document_has_the_changes_that_its_copies_missed() {
 mod library {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "writers")]
     pub struct Writer {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(many, max = 5, inverse = writer)]
         pub works: Vec<Ref<Work>>,
@@ -335,10 +330,9 @@ mod library {
         pub pages: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "works")]
     pub struct Work {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(inverse = works)]
         pub writer: Option<Ref<Writer>>,
@@ -347,10 +341,9 @@ mod library {
         pub pages: i32,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "shelves")]
     pub struct Shelf {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[computed(count = Work, filter = |w| w.writer.eq(Ref::<Writer>::new(1)))]
         pub firsts: i64,
@@ -358,10 +351,9 @@ mod library {
         pub thickest: Vec<ThickestEntry>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "opinions")]
     pub struct Opinion {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(on_delete = nullify, check = false)]
         pub writer: Option<Ref<Writer>>,
@@ -493,27 +485,24 @@ fn fields_derived_of_two_way_references_are_updated_by_both_sides() {
 mod shop {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "goods")]
     pub struct Good {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "branches")]
     pub struct Branch {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[computed(count = Basket, filter = |b| b.items.elem(|i| i.name.eq("lamp")))]
         pub lamps: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "baskets")]
     pub struct Basket {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref]
         pub branch: Ref<Branch>,
@@ -522,10 +511,10 @@ mod shop {
         pub items: Vec<Item>,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     #[denormalize(from = Good)]
     pub struct Item {
-        #[serde(rename = "_id")]
+        #[field(name = "_id")]
         #[reference(on_delete = pull)]
         pub good: Ref<Good>,
         pub name: String,
@@ -570,10 +559,9 @@ fn a_field_derived_of_an_item_is_updated_with_its_reference() {
 mod logs {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "stations")]
     pub struct Station {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
         #[computed(count = Reading)]
@@ -584,20 +572,18 @@ mod logs {
         pub extremes: Vec<ExtremesEntry>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "readings")]
     pub struct Reading {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref(check = false, on_delete = keep)]
         pub station: Ref<Station>,
         pub value: i32,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "signs")]
     pub struct Sign {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(on_delete = cascade)]
         pub station: Ref<Station>,
@@ -605,10 +591,9 @@ mod logs {
         pub name: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "depots")]
     pub struct Depot {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[index(unique)]
         pub code: String,
@@ -616,28 +601,25 @@ mod logs {
         pub parcels: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "parcels")]
     pub struct Parcel {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref(by = code, check = false, on_delete = keep)]
         pub depot: Ref<Depot, String>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "pads")]
     pub struct Pad {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[computed(max = Memo.n)]
         pub top: Option<i32>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "memos")]
     pub struct Memo {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref(on_delete = keep)]
         pub pad: Ref<Pad>,
@@ -818,10 +800,9 @@ fn a_child_that_has_lost_its_parent_is_written_all_the_same() {
 mod pets {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "owners")]
     pub struct Owner {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(inverse = owner)]
         pub pet: Option<Ref<Pet>>,
@@ -833,10 +814,9 @@ mod pets {
         pub age: Average,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "pets")]
     pub struct Pet {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(inverse = pet)]
         pub owner: Option<Ref<Owner>>,
@@ -964,27 +944,24 @@ fn a_parent_and_its_child_may_come_at_the_same_time() {
 mod orders {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "items")]
     pub struct Item {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub price: i32,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "orders")]
     pub struct Order {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[computed(sum = Line.price)]
         pub total: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "lines")]
     pub struct Line {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref(on_delete = cascade)]
         pub order: Ref<Order>,

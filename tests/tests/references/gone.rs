@@ -5,20 +5,17 @@ use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::update::Change;
 use odm_tests::{TestDb, with_db};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "hosts")]
 pub struct Host {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "messages")]
 pub struct Message {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub text: String,
     #[reference(on_delete = keep)]
@@ -31,7 +28,7 @@ pub struct Message {
     pub main: Option<Ref<Host>>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Hop {
     #[reference(on_delete = keep)]
     pub to: Ref<Host>,
@@ -233,21 +230,18 @@ macro_rules! orders {
     ($name:ident, $($sync:tt)*) => {
         mod $name {
             use odm::prelude::*;
-            use serde::{Deserialize, Serialize};
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "customers")]
             pub struct Customer {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 pub name: String,
                 pub city: Option<String>,
             }
 
-            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[derive(Document, Clone, Debug, PartialEq)]
             #[document(collection = "orders")]
             pub struct Order {
-                #[serde(rename = "_id")]
                 pub id: i32,
                 pub text: String,
                 #[reference(on_delete = keep)]
@@ -346,20 +340,17 @@ a_kept_copy_stays!(a_replacement_keeps_copies_that_follow_of_what_is_gone, later
 
 mod unchecked {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "sources")]
     pub struct Source {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "holders")]
     pub struct Holder {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(check = false)]
         pub source: Option<Ref<Source>>,

@@ -7,26 +7,23 @@ use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::update::Change;
 use odm_tests::{TestDb, require_transactions, with_db};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "hosts")]
 pub struct Host {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[index(unique)]
     pub name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "messages", timestamps, version)]
 pub struct Message {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub text: String,
     pub time: DateTime,
     #[parent_ref(order(-time))]
-    #[serde(rename = "host_id")]
+    #[field(name = "host_id")]
     pub host: Ref<Host>,
     /// By another field than the id.
     #[reference(by = name)]
@@ -49,26 +46,24 @@ pub struct Message {
     pub version: i64,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Route {
     pub port: i32,
     #[reference]
     pub to: Ref<Host>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users")]
 pub struct User {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
 }
 
 /// One of these for each host at most, and for none as many as there are.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "racks")]
 pub struct Rack {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref(one)]
     pub host: Option<Ref<Host>>,
@@ -80,10 +75,9 @@ pub struct Rack {
 }
 
 /// Users and hosts.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "notes")]
 pub struct Note {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[reference(any(User, Host))]
     pub about: AboutRef,
@@ -419,25 +413,22 @@ fn every_change_needs_its_targets() {
 
 mod diary {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "people")]
     pub struct Person {
-        #[serde(rename = "_id")]
         pub id: i32,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "profiles")]
     pub struct Profile {
-        #[serde(rename = "_id")]
         #[parent_ref(one)]
         pub id: Ref<Person>,
         pub text: String,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     #[embed(id)]
     pub struct DayId {
         #[reference]
@@ -445,24 +436,22 @@ mod diary {
         pub day: i32,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "days")]
     pub struct Day {
-        #[serde(rename = "_id")]
         pub id: DayId,
         pub text: String,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     pub struct Line {
         #[reference]
         pub by: Ref<Person>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "notes")]
     pub struct Note {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub person: Ref<Person>,
@@ -806,7 +795,7 @@ fn undoing_a_write_keeps_concurrent_additions_to_the_same_array() {
         for id in [100, 101] {
             odm.collection::<Host>().insert(host(id)).await.unwrap();
         }
-        let route_of = |id: i32| odm::bson::serialize_to_bson(&route(id)).unwrap();
+        let route_of = |id: i32| odm::to_bson(&route(id)).unwrap();
         let push = doc! { "q": { "_id": 1 }, "u": { "$push": { "hops": route_of(2) } } };
         let others = vec![
             doc! { "update": "messages", "updates": [push] },
@@ -1069,18 +1058,16 @@ fn concurrent_writers_and_deleters_leave_no_dangling_reference() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "films")]
 pub struct Film {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub data: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "shows")]
 pub struct Show {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[reference]
     pub film: Ref<Film>,

@@ -5,13 +5,11 @@ use odm::bson::{self, Bson, Document as Doc, bson, doc};
 use odm::error::Rule;
 use odm::prelude::*;
 use odm_tests::{TestDb, with_db};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "people", timestamps, version)]
 struct Person {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[index(unique)]
     account: i32,
@@ -19,27 +17,25 @@ struct Person {
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "topics")]
 struct Topic {
-    #[serde(rename = "_id")]
     id: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "tasks")]
-#[serde(rename_all = "camelCase")]
+#[document(rename_all = "camelCase")]
 struct Task {
-    #[serde(rename = "_id")]
     id: i64,
     #[parent_ref(order(-priority))]
-    #[serde(rename = "owner_id")]
+    #[field(name = "owner_id")]
     owner: Ref<Person>,
     priority: i32,
     #[reference]
     done_by: Option<Ref<Person>>,
     #[reference(on_delete = nullify)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(skip_none)]
     after: Option<Box<Ref<Task>>>,
     #[reference(many, max = 3)]
     watchers: Vec<Ref<Person>>,
@@ -57,45 +53,44 @@ struct Task {
     state: State,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 struct Note {
     text: String,
     #[reference]
     author: Option<Ref<Person>>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 struct Step {
     name: String,
     #[reference(many, max = 2)]
     by: Vec<Ref<Person>>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[serde(tag = "is")]
+#[derive(Embed, Clone, Debug, PartialEq)]
+#[embed(tag = "is")]
 enum State {
     New,
     Waiting {
         #[reference]
-        #[serde(rename = "for")]
+        #[field(name = "for")]
         whom: Ref<Person>,
     },
 }
 
 /// Its id is that of the person.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "profiles")]
 struct Profile {
     #[parent_ref(one)]
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     person: Ref<Person>,
     text: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 struct Post {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(any(Person, Topic))]
     about: SubjectRef,
@@ -107,16 +102,15 @@ struct Post {
     cover: Cover,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 struct Cover {
     #[reference(any(Person, Post))]
     of: Option<CoveredRef>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "likes")]
 struct Like {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref(any(Post, Topic), order(-stars))]
     of: LikedRef,
@@ -599,11 +593,9 @@ fn a_reference_of_another_program_is_read_whatever_the_order_of_its_fields() {
 
 #[odm_tests::test]
 fn a_reference_can_be_read_alone() {
-    #[derive(odm::Projection, Deserialize, Debug, PartialEq)]
+    #[derive(odm::Projection, Debug, PartialEq)]
     #[projection(of = Task)]
-    #[serde(rename_all = "camelCase")]
     struct Who {
-        #[serde(rename = "owner_id")]
         owner: Ref<Person>,
         watchers: Vec<Ref<Person>>,
     }

@@ -6,32 +6,28 @@ use odm::prelude::*;
 use odm::{Error, Result};
 use odm_tests::fixtures::interleaved::{Step, another, meddled};
 use odm_tests::{assert_clean, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users")]
 pub struct User {
-    #[serde(rename = "_id")]
     pub id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "machines")]
 pub struct Machine {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref]
     pub site: Ref<Site>,
     #[reference(on_delete = nullify)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(skip_none)]
     pub user: Option<Ref<User>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "sites")]
 pub struct Site {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[computed(count = Machine, filter = |m| m.user.exists(true), sync = atomic)]
     pub used: i64,

@@ -5,13 +5,11 @@ use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm_tests::fixtures::interleaved::{Step, another, meddled_in};
 use odm_tests::{TestDb, assert_clean, with_db};
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "ports")]
 pub struct Port {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[index(unique)]
     pub code: String,
@@ -21,10 +19,9 @@ pub struct Port {
     pub of: Option<Ref<Port>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "ships", version)]
 pub struct Ship {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[reference(on_delete = nullify)]
     pub home: Option<Ref<Port>>,
@@ -41,7 +38,7 @@ pub struct Ship {
     pub version: i64,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Stay {
     pub days: i32,
     #[reference(on_delete = nullify)]

@@ -7,20 +7,17 @@ use odm::prelude::*;
 use odm::update::Changes;
 use odm_tests::fixtures::interleaved::{Step, meddled_in};
 use odm_tests::{TestDb, assert_clean, with_db};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "places")]
 pub struct Place {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "trips")]
 pub struct Trip {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[reference]
     pub to: Ref<Place>,
@@ -36,15 +33,15 @@ pub struct Trip {
     pub way: Way,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Leg {
     pub minutes: i32,
     #[reference]
     pub over: Ref<Place>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[serde(tag = "by")]
+#[derive(Embed, Clone, Debug, PartialEq)]
+#[embed(tag = "by")]
 pub enum Way {
     Foot,
     Train {
@@ -65,7 +62,7 @@ fn places(ids: &[i32]) -> Vec<Ref<Place>> {
 }
 
 fn stored(leg: &Leg) -> Bson {
-    odm::bson::serialize_to_bson(leg).unwrap()
+    odm::to_bson(leg).unwrap()
 }
 
 /// Whether it is this command, on this collection.

@@ -8,12 +8,10 @@ use odm::prelude::*;
 use odm_tests::fixtures::edges::through;
 use odm_tests::proxy::{Fate, Proxy, server};
 use odm_tests::{TestDb, require_inherited_collations, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users", collation(locale = "en", strength = 2))]
 struct User {
-    #[serde(rename = "_id")]
     id: i32,
     #[index(unique)]
     name: String,
@@ -140,19 +138,17 @@ fn a_collection_that_has_another_collation_is_a_conflict() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "notes")]
 struct Note {
-    #[serde(rename = "_id")]
     id: i32,
     title: String,
     read: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "remarks")]
 struct Remark {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = cascade)]
     note: Ref<Note>,
@@ -238,19 +234,18 @@ fn an_operation_may_compare_by_a_collation_of_its_own() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "plain")]
 struct Plain {
-    #[serde(rename = "_id")]
     id: i32,
     title: String,
     read: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "pages")]
 struct Page {
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     path: String,
     reads: i32,
 }
@@ -351,33 +346,29 @@ fn an_upsert_by_a_collation_is_one_statement() {
 mod by_text {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "owners", collation(locale = "en", strength = 1))]
     pub struct Owner {
-        #[serde(rename = "_id")]
         pub id: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "pets")]
     pub struct Pet {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub owner: Ref<Owner>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "shops")]
     pub struct Shop {
-        #[serde(rename = "_id")]
         pub id: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "orders", collation(locale = "en", numeric_ordering))]
     pub struct Order {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub shop: Ref<Shop>,
@@ -405,10 +396,10 @@ fn a_reference_by_a_text_is_refused_where_a_collation_folds_it() {
 }
 
 /// A collection whose ids are texts, which it compares without their case.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "words", collation(locale = "en", strength = 2))]
 struct Word {
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     text: String,
     #[index(unique)]
     slug: String,

@@ -5,20 +5,17 @@ use odm::mongodb::options::{Acknowledgment, WriteConcern};
 use odm::options::Options;
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, with_db};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "customers")]
 struct Customer {
-    #[serde(rename = "_id")]
     id: i32,
     name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "orders", shared(name))]
 struct Order {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference]
     customer: Ref<Customer>,

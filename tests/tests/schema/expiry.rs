@@ -3,33 +3,29 @@
 use odm::Error;
 use odm::prelude::*;
 use odm_tests::{assert_clean, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "threads", expire = closes)]
 struct Thread {
-    #[serde(rename = "_id")]
     id: i32,
     closes: Option<DateTime>,
     #[computed(count = Post)]
     posts: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts", expire(field = written, after = 3600))]
 struct Post {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref(on_delete = cascade)]
     thread: Ref<Thread>,
     written: DateTime,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "pins")]
 struct Pin {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = restrict)]
     thread: Ref<Thread>,
@@ -167,10 +163,9 @@ fn the_field_is_indexed_without_a_time_to_live() {
 /// More than one step finds, of documents that nothing refers to.
 #[odm_tests::test]
 fn many_expired_documents_are_deleted_in_parts() {
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "tokens", expire = until)]
     struct Token {
-        #[serde(rename = "_id")]
         id: i32,
         until: DateTime,
     }
@@ -201,18 +196,16 @@ mod refused {
             pub mod $name {
                 use super::*;
 
-                #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+                #[derive(Document, Clone, Debug, PartialEq)]
                 #[document(collection = "users")]
                 pub struct User {
-                    #[serde(rename = "_id")]
                     pub id: i32,
                     $($on_user)*
                 }
 
-                #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+                #[derive(Document, Clone, Debug, PartialEq)]
                 #[document(collection = "sessions")]
                 pub struct Session {
-                    #[serde(rename = "_id")]
                     pub id: i32,
                     #[index(expire_after = 60)]
                     pub at: DateTime,

@@ -9,7 +9,6 @@ use odm::prelude::*;
 use odm::query::Aggregate;
 use odm::{Error, Model, schema};
 use odm_tests::{TestDb, assert_clean, skip, with_db};
-use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 
 /// A handle whose commands of one name are recorded, whole.
@@ -44,26 +43,23 @@ async fn conflict(t: &TestDb, models: impl IntoIterator<Item = Model>) -> String
         .join("\n")
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "lines", capped(size = 100_000, max = 3))]
 struct Line {
-    #[serde(rename = "_id")]
     id: i32,
     text: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "lines", capped(size = 200_000))]
 struct LargerLine {
-    #[serde(rename = "_id")]
     id: i32,
     text: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "lines")]
 struct PlainLine {
-    #[serde(rename = "_id")]
     id: i32,
     text: String,
 }
@@ -145,22 +141,20 @@ fn a_plain_collection_is_not_made_a_capped_one() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "sensors")]
 struct Sensor {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(
     collection = "readings",
     time_series(time = at, meta = sensor, granularity = minutes, expire_after = 86_400)
 )]
 struct Reading {
-    #[serde(rename = "_id")]
     id: ObjectId,
-    #[serde(rename = "t")]
+    #[field(name = "t")]
     at: DateTime,
     #[reference(on_delete = keep)]
     sensor: Ref<Sensor>,
@@ -231,20 +225,18 @@ fn a_time_series_is_created_as_it_is_declared() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "readings", time_series(time = at))]
 struct Restricted {
-    #[serde(rename = "_id")]
     id: ObjectId,
     at: DateTime,
     #[reference]
     sensor: Ref<Sensor>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "alarms")]
 struct Alarm {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference]
     reading: Ref<Restricted>,
@@ -268,18 +260,16 @@ fn rules_that_a_time_series_can_not_keep_are_refused() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "customers", shared(cents))]
 struct Customer {
-    #[serde(rename = "_id")]
     id: i32,
     name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "orders", soft_delete)]
 struct Order {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference]
     customer: Ref<Customer>,
@@ -290,10 +280,9 @@ struct Order {
     deleted_at: Option<DateTime>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "open_orders", view(of = Order, pipeline = open_orders))]
 struct OpenOrder {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference]
     customer: Ref<Customer>,
@@ -305,10 +294,9 @@ fn open_orders(orders: Aggregate<Order>) -> Aggregate<Order> {
     orders.filter(|o| o.shipped.eq(false))
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "open_orders", view(of = Order, pipeline = large_orders))]
 struct LargeOrder {
-    #[serde(rename = "_id")]
     id: i32,
     cents: i64,
 }

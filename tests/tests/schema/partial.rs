@@ -4,9 +4,8 @@ use mongodb::bson::{Document as Doc, doc};
 use odm::Error;
 use odm::prelude::*;
 use odm_tests::{TestDb, with_db};
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(
     collection = "tasks",
     index(fields(state), name = "two", partial = |p| p.open.eq(true) & p.points.gt(1)),
@@ -15,7 +14,6 @@ use serde::{Deserialize, Serialize};
     index(fields(state, points), name = "range", partial = |p| p.points.gte(1) & p.points.lt(5) & p.state.exists(true)),
 )]
 struct Task {
-    #[serde(rename = "_id")]
     id: i32,
     state: String,
     open: bool,
@@ -65,13 +63,12 @@ fn a_filter_of_several_conditions_is_synced_once() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(
     collection = "tickets",
     index(fields(state), partial = |p| p.state.in_(["new", "open"]) | p.points.gt(5)),
 )]
 struct Ticket {
-    #[serde(rename = "_id")]
     id: i32,
     state: String,
     points: i32,
@@ -97,7 +94,7 @@ fn alternatives_in_a_filter_need_a_server_that_takes_them() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(
     collection = "wrong",
     index(fields(state), partial = |p| p.state.ne("done")),
@@ -107,7 +104,6 @@ fn alternatives_in_a_filter_need_a_server_that_takes_them() {
     index(fields(-state), partial = |p| p.tags.size(2)),
 )]
 struct Wrong {
-    #[serde(rename = "_id")]
     id: i32,
     state: String,
     points: i32,

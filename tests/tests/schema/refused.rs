@@ -7,24 +7,22 @@ use odm::Error;
 use odm::prelude::*;
 use odm::schema::Change;
 use odm_tests::{TestDb, with_db};
-use serde::{Deserialize, Serialize};
 
 type Raw = mongodb::bson::Document;
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 struct Part {
     code: String,
     language: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(
     collection = "wrong",
     index(fields(hashed(parts.code))),
     index(fields(text(parts.code))),
 )]
 struct Wrong {
-    #[serde(rename = "_id")]
     id: i32,
     #[embed(max = 10)]
     parts: Vec<Part>,
@@ -50,7 +48,7 @@ fn a_declaration_that_refuses_every_document_is_refused_without_a_server() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(
     collection = "articles",
     index(
@@ -60,7 +58,6 @@ fn a_declaration_that_refuses_every_document_is_refused_without_a_server() {
     )
 )]
 struct Article {
-    #[serde(rename = "_id")]
     id: i32,
     title: String,
     /// A programming language.
@@ -110,10 +107,9 @@ fn a_text_index_leaves_a_field_language_alone_where_it_is_told_to() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "sessions")]
 struct Session {
-    #[serde(rename = "_id")]
     id: i32,
     #[index]
     user: i32,
@@ -179,19 +175,17 @@ fn the_options_that_distinguish_indexes_depend_on_the_server() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "visits")]
 struct Visit {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = cascade)]
     user: Ref<User>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users")]
 struct User {
-    #[serde(rename = "_id")]
     id: i32,
 }
 

@@ -617,12 +617,10 @@ fn a_stale_plan_does_no_harm() {
 
 mod in_the_way {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "goods")]
     pub struct Good {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[subset(of = Opinion, limit = 2, order(-at), fields(at: i32))]
         pub newest: Vec<NewestEntry>,
@@ -630,13 +628,12 @@ mod in_the_way {
         pub letters: Vec<LettersEntry>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(
         collection = "opinions",
         index(fields(good, -at, -id), partial = |o| o.shown.eq(true))
     )]
     pub struct Opinion {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref]
         pub good: Ref<Good>,
@@ -644,13 +641,12 @@ mod in_the_way {
         pub shown: bool,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(
         collection = "letters",
         index(fields(good, -at, -id), collation(locale = "en", strength = 2), name = "by_language")
     )]
     pub struct Letter {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref]
         pub good: Ref<Good>,

@@ -10,10 +10,9 @@ use odm::mongodb::{Client, Database};
 use odm::prelude::*;
 use odm_tests::proxy::{self, Fate, Proxy};
 use odm_tests::{skip, with_db};
-use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(
     collection = "books",
     soft_delete,
@@ -38,14 +37,13 @@ use std::sync::{Arc, Mutex};
     )
 )]
 struct Book {
-    #[serde(rename = "_id")]
     id: i32,
     #[field(scope)]
     tenant: String,
     title: String,
     #[embed(max = 5)]
     tags: Vec<String>,
-    #[serde(rename = "published")]
+    #[field(name = "published")]
     year: i32,
     #[embed(max = 5)]
     chapters: Vec<Chapter>,
@@ -54,7 +52,7 @@ struct Book {
     deleted_at: Option<DateTime>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 struct Chapter {
     name: String,
 }

@@ -5,12 +5,10 @@ use mongodb::bson::{Document as Doc, doc};
 use odm::Error;
 use odm::prelude::*;
 use odm_tests::with_db;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "people")]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
     #[index(unique)]
     email: Option<String>,

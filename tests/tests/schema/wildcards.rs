@@ -4,13 +4,11 @@ use odm::bson::doc;
 use odm::prelude::*;
 use odm::query::Filter;
 use odm_tests::{skip, with_db};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products", index(wildcard, exclude(notes), name = "everything"))]
 struct Product {
-    #[serde(rename = "_id")]
     id: i32,
     #[index(wildcard)]
     #[embed(max = 50, key_len = 40)]
@@ -18,13 +16,12 @@ struct Product {
     notes: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(
     collection = "products",
     index(wildcard, include(attributes), name = "everything")
 )]
 struct Other {
-    #[serde(rename = "_id")]
     id: i32,
     #[embed(max = 50, key_len = 40)]
     attributes: BTreeMap<String, String>,
@@ -61,10 +58,9 @@ fn a_wildcard_index_is_created_as_it_is_declared() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "plain")]
 struct Plain {
-    #[serde(rename = "_id")]
     id: i32,
     #[index(wildcard)]
     name: String,

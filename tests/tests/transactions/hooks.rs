@@ -9,23 +9,21 @@ use odm::{Collection, Error, Result};
 use odm_tests::fixtures::edges::through;
 use odm_tests::proxy::{Moment, Proxy, server};
 use odm_tests::{TestDb, assert_clean_after, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "customers")]
 pub struct Customer {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     #[computed(sum = Order.cents)]
     pub cents: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(
     collection = "orders",
     before_write = check,
@@ -33,7 +31,6 @@ pub struct Customer {
     after_write = tell
 )]
 pub struct Order {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[index(unique)]
     pub number: i32,
@@ -46,10 +43,9 @@ pub struct Order {
 }
 
 /// What `audit` stores.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "changes")]
 pub struct OrderChange {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub text: String,
 }
@@ -766,10 +762,9 @@ fn a_standalone_server_takes_no_document_with_hooks() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "pages", after_write = tell_of_page, expire = until)]
 pub struct Page {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub text: String,
     pub until: Option<DateTime>,
@@ -790,10 +785,9 @@ fn page(id: i32) -> NewPage {
     }
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "leaves")]
 pub struct Leaf {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub text: String,
 }
@@ -961,10 +955,9 @@ fn documents_that_expire_call_the_hooks() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "tickets", before_write = keep, expire = until)]
 pub struct Ticket {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub until: Option<DateTime>,
     pub kept: bool,
@@ -990,10 +983,9 @@ fn deleted_documents_that_expire_are_removed_with_the_calls_of_their_hooks() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "drafts", soft_delete, expire = deleted_at, before_write = allow)]
 pub struct Draft {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub deleted_at: Option<DateTime>,
 }
@@ -1053,10 +1045,9 @@ fn a_document_that_can_not_be_decoded_is_left_as_it_is() {
 }
 
 /// Its hook writes it again, up to a number.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "echoes", after_write(in_transaction) = echo, after_write = echo_later)]
 pub struct Echo {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub count: i32,
     pub until: i32,
@@ -1133,27 +1124,24 @@ fn hooks_that_write_call_hooks_up_to_a_depth() {
     });
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "topics")]
 pub struct Topic {
-    #[serde(rename = "_id")]
     pub id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "threads")]
 pub struct Thread {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub title: String,
     #[computed(count = Answer)]
     pub answers: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "answers", before_write = accept)]
 pub struct Answer {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref]
     pub thread: Ref<Thread>,

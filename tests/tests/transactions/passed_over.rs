@@ -15,15 +15,13 @@ use odm_tests::fixtures::edges::options;
 use odm_tests::fixtures::links::{self, Member, Person, Task, Team, member, person, task, team};
 use odm_tests::proxy::{Fate, Proxy, server};
 use odm_tests::{TestDb, assert_clean, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 use std::time::Duration;
 
 /// The parent of everything below.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "chests")]
 pub struct Chest {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[computed(sum = Thing.n)]
     pub things: i32,
@@ -31,17 +29,15 @@ pub struct Chest {
     pub papers: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "labels")]
 pub struct Label {
-    #[serde(rename = "_id")]
     pub id: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "things", version)]
 pub struct Thing {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub n: i32,
     #[field(max_len = 5)]
@@ -56,10 +52,9 @@ pub struct Thing {
 }
 
 /// A thing with one of these can't be deleted.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "seals")]
 pub struct Seal {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[reference(on_delete = restrict)]
     pub thing: Option<Ref<Thing>>,
@@ -68,10 +63,9 @@ pub struct Seal {
 }
 
 /// A deletion keeps it.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "papers", soft_delete)]
 pub struct Paper {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub n: i32,
     #[reference(on_delete = cascade)]
@@ -82,19 +76,17 @@ pub struct Paper {
 }
 
 /// Its papers are deleted with it.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "covers", soft_delete)]
 pub struct Cover {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub deleted_at: Option<DateTime>,
 }
 
 /// A hook refuses writes of some.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "entries", version, before_write = check)]
 pub struct Entry {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub n: i32,
     #[embed(max = 1)]
@@ -771,7 +763,7 @@ fn what_is_done_before_the_refusal_of_another_write_is_committed_as_the_error_sa
 }
 
 /// Items of a chest, in buckets of an hour. A bucket stays without its chest.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Chest, per = hour, time = at, size = 2, sum(n), on_delete = keep)]
 pub struct Reading {
     pub n: i32,

@@ -9,13 +9,11 @@ use odm::prelude::*;
 use odm::query::PathsOf;
 use odm::{Error, Tx};
 use odm_tests::{TestDb, require_transactions, with_db};
-use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "writers")]
 pub struct Writer {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     pub rank: i32,
@@ -23,23 +21,22 @@ pub struct Writer {
     pub tags: Vec<String>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "works")]
 pub struct Work {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref(order(-year), on_delete = cascade)]
     pub writer: Ref<Writer>,
     pub year: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Writer, size = 2)]
 pub struct Remark {
     pub n: i32,
 }
 
-#[derive(Projection, Deserialize, Debug, PartialEq)]
+#[derive(Projection, Debug, PartialEq)]
 #[projection(of = Writer)]
 pub struct Named {
     pub name: String,

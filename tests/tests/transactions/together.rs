@@ -5,13 +5,11 @@ use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};
 use odm_tests::{assert_clean, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "halls")]
 pub struct Hall {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     pub label: Option<String>,
@@ -23,10 +21,9 @@ pub struct Hall {
     pub best: Vec<BestEntry>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "seats")]
 pub struct Seat {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[parent_ref]
     pub hall: Ref<Hall>,
@@ -39,7 +36,7 @@ pub struct Seat {
     pub extra: Option<Extra>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Extra {
     pub rows: i32,
 }
@@ -235,20 +232,17 @@ fn a_change_within_nothing_says_what_to_set() {
 mod later {
     pub mod before {
         use odm::prelude::*;
-        use serde::{Deserialize, Serialize};
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "owners")]
         pub struct Owner {
-            #[serde(rename = "_id")]
             pub id: i32,
             pub name: String,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "things")]
         pub struct Thing {
-            #[serde(rename = "_id")]
             pub id: i32,
             #[parent_ref]
             pub owner: Ref<Owner>,
@@ -259,12 +253,10 @@ mod later {
     }
 
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "owners")]
     pub struct Owner {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
         #[computed(sum = Thing.n, by = owner)]
@@ -275,10 +267,9 @@ mod later {
         pub top: Vec<TopEntry>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "things")]
     pub struct Thing {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref]
         pub owner: Ref<Owner>,
@@ -339,20 +330,17 @@ fn several_copies_that_are_declared_later_are_filled_under_their_validator() {
 
 mod circles {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "regions")]
     pub struct Region {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "depots")]
     pub struct Depot {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub region: Ref<Region>,
@@ -360,10 +348,9 @@ mod circles {
         pub region_name: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "parcels")]
     pub struct Parcel {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub depot: Ref<Depot>,
@@ -371,10 +358,9 @@ mod circles {
         pub region: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "nodes")]
     pub struct Node {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
         #[parent_ref]
@@ -385,10 +371,9 @@ mod circles {
         pub below: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "leaves")]
     pub struct Leaf {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub node: Ref<Node>,
@@ -626,21 +611,18 @@ fn a_source_of_many_may_hold_a_copy_of_itself() {
 
 mod left {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "owners")]
     pub struct Owner {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
         pub city: Option<String>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "things")]
     pub struct Thing {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub owner: Option<Ref<Owner>>,
@@ -656,7 +638,7 @@ mod left {
         pub state: State,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     pub struct Place {
         #[reference]
         pub keeper: Option<Ref<Owner>>,
@@ -666,7 +648,7 @@ mod left {
         pub first_name: Option<String>,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     pub struct Loan {
         pub day: i32,
         #[reference]
@@ -677,32 +659,31 @@ mod left {
         pub lives: Option<String>,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-    #[serde(tag = "is")]
+    #[derive(Embed, Clone, Debug, PartialEq)]
+    #[embed(tag = "is")]
     pub enum State {
         Sold(Sale),
         Given(Gift),
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     pub struct Sale {
         #[reference]
-        #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[field(skip_none)]
         pub buyer: Option<Ref<Owner>>,
         #[denormalize(from = buyer.name)]
         pub buyer_name: Option<String>,
         pub price: i32,
     }
 
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     pub struct Gift {
         pub giver: Option<String>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "labels")]
     pub struct Label {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub thing: Ref<Thing>,
@@ -841,48 +822,47 @@ fn copies_that_others_left_beside_an_empty_reference_are_found_and_taken_away() 
 #[odm_tests::test]
 fn a_copy_that_is_something_else_in_another_variant_is_refused() {
     use left::Owner;
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "parcels")]
     struct Parcel {
-        #[serde(rename = "_id")]
         id: i32,
         #[embed]
         state: State,
         #[embed]
         way: Way,
     }
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-    #[serde(tag = "is")]
+    #[derive(Embed, Clone, Debug, PartialEq)]
+    #[embed(tag = "is")]
     enum State {
         Sold(Sale),
         Given(Gift),
     }
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     struct Sale {
         #[reference]
         buyer: Option<Ref<Owner>>,
         #[denormalize(from = buyer.name)]
         name: Option<String>,
     }
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     struct Gift {
         name: String,
     }
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-    #[serde(untagged)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
+    #[embed(untagged)]
     enum Way {
         By(Carrier),
         Own(Driver),
         Their(Pilot),
     }
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     struct Carrier {
         #[reference]
         carrier: Ref<Owner>,
         #[denormalize(from = carrier.name)]
         called: String,
     }
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     struct Driver {
         #[reference]
         driver: Ref<Owner>,
@@ -891,7 +871,7 @@ fn a_copy_that_is_something_else_in_another_variant_is_refused() {
         #[denormalize(from = driver.name)]
         lives: Option<String>,
     }
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     struct Pilot {
         #[reference]
         driver: Ref<Owner>,
@@ -914,19 +894,16 @@ fn a_copy_that_is_something_else_in_another_variant_is_refused() {
 
 mod nullified {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "users")]
     pub struct User {
-        #[serde(rename = "_id")]
         pub id: i32,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "machines")]
     pub struct Machine {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref]
         pub site: Ref<Site>,
@@ -934,10 +911,9 @@ mod nullified {
         pub user: Option<Ref<User>>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "sites")]
     pub struct Site {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[computed(count = Machine, filter = |m| m.user.exists(true))]
         pub used: i64,
@@ -984,18 +960,16 @@ fn a_deletion_that_empties_a_reference_is_passed_on() {
 /// A copy may be of any shape, and is refused only where no update reaches it.
 #[odm_tests::test]
 fn copies_of_opaque_fields_are_taken_and_those_in_tuples_refused() {
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "hooks")]
     struct Hook {
-        #[serde(rename = "_id")]
         id: i32,
         #[field(opaque)]
         payload: Doc,
     }
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "calls")]
     struct Call {
-        #[serde(rename = "_id")]
         id: i32,
         #[reference]
         hook: Ref<Hook>,
@@ -1003,15 +977,14 @@ fn copies_of_opaque_fields_are_taken_and_those_in_tuples_refused() {
         #[denormalize(from = hook.payload)]
         payload: Doc,
     }
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "pairs")]
     struct Pair {
-        #[serde(rename = "_id")]
         id: i32,
         #[embed]
         pair: (Half, i32),
     }
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     struct Half {
         #[reference]
         call: Ref<Call>,
@@ -1043,19 +1016,17 @@ fn copies_of_opaque_fields_are_taken_and_those_in_tuples_refused() {
 mod roads {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "lands")]
     pub struct Land {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
         pub code: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "towns")]
     pub struct Town {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub land: Ref<Land>,
@@ -1067,19 +1038,17 @@ mod roads {
         pub roads: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "roads")]
     pub struct Road {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref]
         pub town: Ref<Town>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "guides")]
     pub struct Guide {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub town: Ref<Town>,
@@ -1096,18 +1065,16 @@ mod roads {
 mod roads_before {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "lands")]
     pub struct Land {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub name: String,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "towns")]
     pub struct Town {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub land: Ref<Land>,
@@ -1117,10 +1084,9 @@ mod roads_before {
         pub roads: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "roads")]
     pub struct Road {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[parent_ref]
         pub town: Ref<Town>,
@@ -1260,14 +1226,13 @@ fn an_older_program_leaves_unknown_copies_to_others() {
 /// A document that is stored under a field's old name can be read after the field is set, or removed.
 #[odm_tests::test]
 fn a_field_that_is_set_loses_its_old_name() {
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "renamed")]
     struct Renamed {
-        #[serde(rename = "_id")]
         id: i32,
-        #[serde(alias = "title")]
+        #[field(alias = "title")]
         name: String,
-        #[serde(alias = "remark", alias = "comment")]
+        #[field(alias = "remark", alias = "comment")]
         note: Option<String>,
     }
     with_db(async |t| {
@@ -1295,12 +1260,11 @@ fn a_field_that_is_set_loses_its_old_name() {
 /// As with a number or an array: the entry would stay under the old name of the map, and the update would say that it is gone.
 #[odm_tests::test]
 fn an_entry_of_a_map_is_not_taken_out_under_its_old_name() {
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "desks")]
     struct Desk {
-        #[serde(rename = "_id")]
         id: i32,
-        #[serde(alias = "times")]
+        #[field(alias = "times")]
         #[embed(max = 5)]
         hours: std::collections::BTreeMap<String, i32>,
     }
@@ -1345,21 +1309,20 @@ fn an_entry_of_a_map_is_not_taken_out_under_its_old_name() {
 /// A change of what is stored under a field's old name would leave the document with both, which nothing can read.
 #[odm_tests::test]
 fn a_change_of_a_field_under_its_old_name_is_refused_until_it_is_set() {
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     struct Line {
         sku: String,
-        #[serde(alias = "count")]
+        #[field(alias = "count")]
         quantity: i32,
     }
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "carts")]
     struct Cart {
-        #[serde(rename = "_id")]
         id: i32,
-        #[serde(alias = "points")]
+        #[field(alias = "points")]
         #[field(min = 0, max = 100)]
         score: i32,
-        #[serde(alias = "labels")]
+        #[field(alias = "labels")]
         #[embed(max = 3)]
         tags: Vec<String>,
         #[embed(max = 5)]
@@ -1441,21 +1404,20 @@ fn a_change_of_a_field_under_its_old_name_is_refused_until_it_is_set() {
 /// An update stores what serde would: nothing for `None`, where the field says so.
 #[odm_tests::test]
 fn a_field_that_serde_would_skip_is_removed() {
-    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Embed, Clone, Debug, PartialEq)]
     struct Part {
         id: i32,
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[field(skip_none)]
         note: Option<String>,
     }
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "works")]
     struct Work {
-        #[serde(rename = "_id")]
         id: i32,
-        #[serde(skip_serializing_if = "Option::is_none", alias = "ean")]
+        #[field(skip_none, alias = "ean")]
         #[index(unique, sparse)]
         isbn: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[field(skip_none)]
         #[embed(max = 3)]
         tags: Option<Vec<String>>,
         subtitle: Option<String>,
@@ -1540,20 +1502,18 @@ fn a_field_that_serde_would_skip_is_removed() {
 /// Fields that would be derived of each other are refused, by name.
 #[odm_tests::test]
 fn a_circle_of_copies_is_refused() {
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "hens")]
     struct Hen {
-        #[serde(rename = "_id")]
         id: i32,
         #[reference]
         egg: Option<Ref<Egg>>,
         #[denormalize(from = egg.from)]
         from: Option<String>,
     }
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "eggs")]
     struct Egg {
-        #[serde(rename = "_id")]
         id: i32,
         #[reference]
         hen: Option<Ref<Hen>>,
@@ -1606,10 +1566,9 @@ fn a_lookup_compares_as_the_query_says() {
 mod codes {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "towns")]
     pub struct Town {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub land: Ref<roads::Land>,
@@ -1623,10 +1582,9 @@ mod codes {
 mod codes_before {
     use super::*;
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "towns")]
     pub struct Town {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub land: Ref<roads::Land>,

@@ -7,10 +7,9 @@ use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "people", version, timestamps)]
 struct Person {
-    #[serde(rename = "_id")]
     id: i32,
     name: String,
     #[reference(many, inverse = owner, on_delete = pull, max = 50)]
@@ -22,10 +21,9 @@ struct Person {
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "tasks", version, timestamps)]
 struct Task {
-    #[serde(rename = "_id")]
     id: i32,
     text: String,
     #[reference(inverse = tasks, on_delete = nullify)]
@@ -37,27 +35,24 @@ struct Task {
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "places")]
 struct Place {
-    #[serde(rename = "_id")]
     id: i32,
 }
 
 /// A badge restricts the deletion of its person.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "badges")]
 struct Badge {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(on_delete = restrict)]
     person: Ref<Person>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "authors", version, timestamps)]
 struct Author {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(many, inverse = authors, on_delete = pull, max = 50)]
     books: Vec<Ref<Book>>,
@@ -66,10 +61,9 @@ struct Author {
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "books", version, timestamps)]
 struct Book {
-    #[serde(rename = "_id")]
     id: i32,
     title: String,
     #[reference(many, inverse = books, on_delete = pull, max = 50)]
@@ -82,10 +76,9 @@ struct Book {
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "shelves", version, timestamps)]
 struct Shelf {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(many, inverse = shelf, on_delete = pull, max = 50)]
     books: Vec<Ref<Book>>,
@@ -388,39 +381,35 @@ fn raw(t: &TestDb, name: &str) -> mongodb::Collection<Raw> {
 mod before {
     use super::{Deserialize, Document, Ref, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "readers", version)]
     pub struct Reader {
-        #[serde(rename = "_id")]
         pub id: i32,
         pub version: i64,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "loans")]
     pub struct Loan {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference]
         pub reader: Option<Ref<Reader>>,
     }
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "readers", version)]
 struct Reader {
-    #[serde(rename = "_id")]
     id: i32,
-    #[serde(default)]
+    #[field(default)]
     #[reference(many, inverse = reader, max = 50)]
     loans: Vec<Ref<Loan>>,
     version: i64,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "loans")]
 struct Loan {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference(inverse = loans)]
     reader: Option<Ref<Reader>>,

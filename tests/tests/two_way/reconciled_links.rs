@@ -360,12 +360,10 @@ fn an_array_that_others_have_overfilled_does_not_block_the_reconciler() {
 
 mod posts {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "posts")]
     pub struct Post {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(many, inverse = posts, max = 100)]
         pub tags: Vec<Ref<Tag>>,
@@ -373,19 +371,17 @@ mod posts {
         pub author: Option<Ref<Writer>>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "tags")]
     pub struct Tag {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(many, inverse = tags, max = 100)]
         pub posts: Vec<Ref<Post>>,
     }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "writers")]
     pub struct Writer {
-        #[serde(rename = "_id")]
         pub id: i32,
         #[reference(many, inverse = author, max = 100)]
         pub written: Vec<Ref<Post>>,

@@ -1199,12 +1199,10 @@ fn whatever_happens_at_once_both_sides_agree() {
 /// The documents of a program from before the reference.
 mod before {
     use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "members")]
     pub struct Member {
-        #[serde(rename = "_id")]
         pub id: i64,
         pub note: String,
     }

@@ -22,17 +22,15 @@ macro_rules! declare {
         use odm::bson::doc;
         use odm::prelude::*;
         use odm_tests::fixtures::operations::{On, ignore_case};
-        use serde::{Deserialize, Serialize};
 
         #[allow(dead_code, reason = "one of the two sets of documents has hooks")]
         async fn allow<T: Document>(_: odm::hooks::InTransaction<T>) -> odm::Result<()> {
             Ok(())
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "notes", version $($hooks)*)]
         pub struct Note {
-            #[serde(rename = "_id")]
             pub id: i64,
             pub text: String,
             #[embed(max = 3)]
@@ -40,45 +38,41 @@ macro_rules! declare {
             pub version: i64,
         }
 
-        #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Embed, Clone, Debug, PartialEq)]
         #[bucket(of = Note, size = 3, sum(size))]
         pub struct Line {
             pub n: i64,
             pub size: i32,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "tools" $($hooks)*)]
         pub struct Tool {
-            #[serde(rename = "_id")]
             pub id: i64,
             #[index(unique)]
             pub code: String,
             pub note: String,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "loans" $($hooks)*)]
         pub struct Loan {
-            #[serde(rename = "_id")]
             pub id: i64,
             #[reference(on_delete = restrict)]
             pub tool: Ref<Tool>,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "hosts" $($hooks)*)]
         pub struct Host {
-            #[serde(rename = "_id")]
             pub id: i64,
             pub name: String,
             pub remark: String,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "messages" $($hooks)*)]
         pub struct Message {
-            #[serde(rename = "_id")]
             pub id: i64,
             #[reference(on_delete = cascade)]
             pub host: Ref<Host>,
@@ -87,36 +81,32 @@ macro_rules! declare {
             pub text: String,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "parts" $($hooks)*)]
         pub struct Part {
-            #[serde(rename = "_id")]
             pub id: i64,
             pub name: String,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "products" $($hooks)*)]
         pub struct Product {
-            #[serde(rename = "_id")]
             pub id: i64,
             #[reference(many, max = 3, on_delete = pull)]
             #[denormalize(from = Part, fields(name: String))]
             pub parts: Vec<PartEntry>,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "customers" $($hooks)*)]
         pub struct Customer {
-            #[serde(rename = "_id")]
             pub id: i64,
             pub name: String,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "orders" $($hooks)*)]
         pub struct Order {
-            #[serde(rename = "_id")]
             pub id: i64,
             #[reference(on_delete = nullify)]
             pub customer: Option<Ref<Customer>>,
@@ -125,10 +115,9 @@ macro_rules! declare {
             pub note: String,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "films" $($hooks)*)]
         pub struct Film {
-            #[serde(rename = "_id")]
             pub id: i64,
             pub title: String,
             #[subset(of = Review, limit = 2, order(-day), fields(day: i64))]
@@ -137,10 +126,9 @@ macro_rules! declare {
             pub reviews: i64,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "reviews" $($hooks)*)]
         pub struct Review {
-            #[serde(rename = "_id")]
             pub id: i64,
             #[parent_ref(on_delete = cascade)]
             pub film: Ref<Film>,
@@ -148,39 +136,35 @@ macro_rules! declare {
             pub text: String,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "people" $($hooks)*)]
         pub struct Person {
-            #[serde(rename = "_id")]
             pub id: i64,
             pub name: String,
             #[reference(many, inverse = owner, max = 4)]
             pub tasks: Vec<Ref<Task>>,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "tasks" $($hooks)*)]
         pub struct Task {
-            #[serde(rename = "_id")]
             pub id: i64,
             pub text: String,
             #[reference(inverse = tasks)]
             pub owner: Option<Ref<Person>>,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "albums", soft_delete $($hooks)*)]
         pub struct Album {
-            #[serde(rename = "_id")]
             pub id: i64,
             pub title: String,
             pub deleted_at: Option<DateTime>,
         }
 
-        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[derive(Document, Clone, Debug, PartialEq)]
         #[document(collection = "photos", soft_delete $($hooks)*)]
         pub struct Photo {
-            #[serde(rename = "_id")]
             pub id: i64,
             #[parent_ref(on_delete = cascade)]
             pub album: Ref<Album>,

@@ -6,7 +6,7 @@ use odm::Error;
 use odm_tests::proxy::Fate;
 use odm_tests::with_db;
 
-#[derive(Projection, Deserialize, Debug)]
+#[derive(Projection, Debug)]
 #[projection(of = Account)]
 struct Named {
     name: String,

@@ -14,14 +14,12 @@ use odm::mongodb::options::ClientOptions;
 use odm::prelude::*;
 use odm_tests::TestDb;
 use odm_tests::proxy::{Proxy, server};
-use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "accounts")]
 pub struct Account {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     #[field(max = 1_000)]
@@ -30,7 +28,7 @@ pub struct Account {
     pub limits: Vec<Limit>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Limit {
     pub kind: String,
     #[field(max = 100)]
@@ -38,10 +36,9 @@ pub struct Limit {
 }
 
 /// Its owner's name is copied into it, and it goes with its owner: writes of both are transactions.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "pets")]
 pub struct Pet {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[reference(on_delete = cascade)]
     pub owner: Ref<Owner>,
@@ -49,16 +46,15 @@ pub struct Pet {
     pub owner_name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "owners")]
 pub struct Owner {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     pub visits: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Account, size = 3)]
 pub struct Entry {
     pub cents: i32,
