@@ -639,7 +639,6 @@ fn an_interrupted_deletion_and_restoration_go_on_when_they_are_repeated() {
 
 /// The same documents as a program declares them whose deletions remove them.
 mod removing {
-    use super::{Deserialize, Serialize};
     use odm::prelude::*;
 
     #[derive(Document, Clone, Debug, PartialEq)]

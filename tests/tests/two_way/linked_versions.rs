@@ -379,7 +379,7 @@ fn raw(t: &TestDb, name: &str) -> mongodb::Collection<Raw> {
 }
 
 mod before {
-    use super::{Deserialize, Document, Ref, Serialize};
+    use super::{Document, Ref};
 
     #[derive(Document, Clone, Debug, PartialEq)]
     #[document(collection = "readers", version)]
