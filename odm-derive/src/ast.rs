@@ -93,6 +93,7 @@ impl<'a> Container<'a> {
         let json_fields = by_serde.rename_all_fields;
         let mut has_own_form = own.differs_from(&by_serde);
         let serde = own.over(by_serde);
+        own.check(cx, &serde);
         let stored = serde.rename_all.unwrap_or_default();
         let copies = copy::Container::parse(cx, &input.attrs);
         let data = match &input.data {

@@ -26,8 +26,7 @@ mod tests;
 ///
 /// It implements `odm::Document`, and makes the struct of its typed paths (`PersonFields` for a `Person`) and the struct
 /// that inserts one (`NewPerson`): the fields that the application supplies, which leaves out an `ObjectId` in `_id`, the
-/// timestamps and the version. The struct derives serde's `Serialize` and `Deserialize` too, whose attributes say how it is
-/// stored. One field is stored as `_id`: write `#[serde(rename = "_id")]`.
+/// timestamps and the version. The struct needs no other derive. Its field `id` is stored as `_id`.
 ///
 /// # Attributes of the struct
 ///
@@ -66,14 +65,14 @@ mod tests;
 ///
 /// # Several types in one collection
 ///
-/// On an enum, `#[document(collection = "events")] #[serde(tag = "type")] enum Event { Login(Login), Purchase(Purchase) }` lists the
-/// documents of a collection, each a struct that derives `Document` with `variant_of = Event`. The collection of the enum holds all of
+/// On an enum, `#[document(collection = "events")] enum Event { Login(Login), Purchase(Purchase) }` lists the documents of
+/// a collection, each a struct that derives `Document` with `variant_of = Event`. The collection of the enum holds all of
 /// them; that of a variant reads and writes documents with its name in `type`. `models![Event]` brings the variants. `NewEvent` is an
 /// enum of the `New…` structs.
 ///
 /// `common(at: DateTime)` declares fields that all variants have, which have paths from the enum, `e.at`, and may be indexed for all.
 /// `e.login.user` is the path of a field of one variant, and `e.is_login()` the condition that a document has it. An index of a variant
-/// holds its documents alone. `tag = "type"` may repeat serde's.
+/// holds its documents alone. `tag = "kind"` names another field than `type`.
 ///
 /// A variant has references and bounds, and nothing that is derived from other documents: no `#[denormalize]`, `#[subset]`,
 /// `#[computed]`, `#[parent_ref]` or `inverse`. Neither it nor the enum has `soft_delete`, `expire` or functions that writes call.
@@ -100,15 +99,18 @@ mod tests;
 /// | `#[field(check_with = f)]` | the function of the application, `fn(&T) -> Result<(), E>`, that accepts or refuses a value |
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
-/// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
+/// | `#[field(default = value)]` | what a missing field is read as and a new document gets, made by the function `Type::default_field`, which the derive adds |
+/// | `#[field(default)]` | a missing field is read as its type's `Default` |
 /// | `#[field(generate = function)]` | of an `_id`: the function makes that of a new document, `generate = Uuid::new`; an `ObjectId` needs none |
 /// | `#[field(json = text)]` | integers that may lie beyond 2⁵³, which JavaScript rounds: texts in JSON |
 /// | `#[field(private)]` | a value that never goes out by JSON and never comes in: no parameter of a request names it |
 /// | `#[field(read_only)]` | JSON shows the value and does not set it. A field that the library writes is read-only without the word |
 /// | `#[field(write_only)]` | JSON sets the value and never shows it: no parameter of a request names it |
 /// | `#[field(stored)]` | every document has the field, though it has a default: the validator requires it |
-/// | `#[serde(with = "odm::native")]` | a type of `chrono`, `jiff`, `time`, `uuid`, `rust_decimal`, `url` or the standard library, stored as a type of BSON |
-/// | `#[field(stored = Type)]` | the type whose stored form another `#[serde(with = "…")]` produces |
+/// | `#[field(name = "…")]`, `#[field(alias = "…")]` | the stored name, and another one that is read |
+/// | `#[field(skip)]`, `#[field(skip_none)]`, `#[field(flatten)]` | not stored; not stored while it is `None`; its fields stand in the parent |
+/// | `#[field(with = "module")]` | functions of serde that write and read the field, beside `stored` or `opaque` |
+/// | `#[field(stored = Type)]` | the type whose stored form serde or such functions write |
 /// | `#[reference]` | a reference to another document: `Ref<T>`, or an `Option` of it |
 /// | `#[reference(many, max = N)]` | an array or a set of at most `N` references: 2,000 where nothing is said, and 5,000 at most |
 /// | `#[parent_ref]` | a reference to the document that this one belongs to, of which any number can belong to one: `.children::<This>()` and `.of(&parent)` find them |
@@ -258,7 +260,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// Makes a struct or an enum a value that documents store inside them.
 ///
 /// It implements `odm::Embed` and `odm::types::Value`, and for a struct makes the struct of its typed paths (`AddressFields` for
-/// an `Address`). Serde's attributes say how it is stored, with the tags of an enum among them.
+/// an `Address`). It needs no other derive.
 ///
 /// # Attributes of the type
 ///
@@ -272,7 +274,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 ///
 /// `#[denormalize(from = Part)]` makes the struct one of copies: each field has the name and the type of a field of `Part`, and one
 /// may be a `Ref<Part>`, the reference to what they are of (with `#[reference(…)]` for its options). `sync` is an option. The
-/// names in Rust count; with `#[serde(rename)]` a copy is stored by another name. It stands in a field with
+/// names in Rust count; with `#[field(name = "…")]` a copy is stored by another name. It stands in a field with
 /// `#[reference] #[denormalize(from = Part)]` or in a `#[subset(of = Part, …)]`. Without the reference it can be in a subset of
 /// `append_only` documents alone.
 ///
@@ -297,10 +299,13 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[field(check_with = f)]` | the function of the application, `fn(&T) -> Result<(), E>`, that accepts or refuses a value |
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
-/// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
+/// | `#[field(default = value)]` | what a missing field is read as and a new document gets, made by the function `Type::default_field`, which the derive adds |
+/// | `#[field(default)]` | a missing field is read as its type's `Default` |
 /// | `#[field(stored)]` | every document has the field, though it has a default: the validator requires it |
-/// | `#[serde(with = "odm::native")]` | a type of `chrono`, `jiff`, `time`, `uuid`, `rust_decimal`, `url` or the standard library, stored as a type of BSON |
-/// | `#[field(stored = Type)]` | the type whose stored form another `#[serde(with = "…")]` produces |
+/// | `#[field(name = "…")]`, `#[field(alias = "…")]` | the stored name, and another one that is read |
+/// | `#[field(skip)]`, `#[field(skip_none)]`, `#[field(flatten)]` | not stored; not stored while it is `None`; its fields stand in the parent |
+/// | `#[field(with = "module")]` | functions of serde that write and read the field, beside `stored` or `opaque` |
+/// | `#[field(stored = Type)]` | the type whose stored form serde or such functions write |
 /// | `#[denormalize(…)]`, `#[volatile]` | a copy, and what is not copied, as in a [document](macro@Document#copies); without `#[subset]` and `#[computed]`, which need the document itself |
 /// | `#[reference]`, `#[reference(many, max = N)]`, `#[parent_ref]`, `#[parent_ref(one)]` | a reference to other documents, as in a [document](macro@Document); without `inverse` and `order`, which need the document itself. The field has a name: it is none of a tuple, and the type is not nested in itself |
 ///
@@ -351,7 +356,7 @@ pub fn embed(input: TokenStream) -> TokenStream {
 /// Makes a struct a part of a document's fields, which a query returns instead of the whole document.
 ///
 /// It implements `odm::Projection`, which `Find::select` takes: only these fields cross the network. Each field has the
-/// name and the type of one of the document's, and the same `#[serde(rename)]` and `#[serde(with)]`; another does not
+/// name and the type of one of the document's, and is read from where the document stores it; another does not
 /// compile. Without a field for it, `_id` is left out.
 ///
 /// # Attributes of the struct
@@ -368,8 +373,8 @@ pub fn projection(input: TokenStream) -> TokenStream {
 
 /// Makes a struct what the results of a pipeline are read as.
 ///
-/// It implements `odm::Row`. Each field is read from the field of its name in the result, whatever stands beside it; `serde`'s
-/// attributes of names, defaults and flattened fields hold. A field is of any type that a document stores, and arrays need no bound. A
+/// It implements `odm::Row`. Each field is read from the field of its name in the result, whatever stands beside it; names,
+/// defaults and flattened fields are declared as in a document. A field is of any type that a document stores, and arrays need no bound. A
 /// struct in a field derives `Row` or `Embed`, or is a document. What serde alone reads is `#[field(opaque)]`.
 ///
 /// # Attributes of the struct

@@ -161,7 +161,7 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
-    /// A change within an array or a struct, or of a number, where the field is stored as `null` (as serde stores `None`); or
+    /// A change within an array or a struct, or of a number, where the field is stored as `null` (as `None` is stored); or
     /// of a part of a struct that is not stored, since the struct could not be decoded from that part alone. Nothing was
     /// written. An update of many documents leaves such a document as it is, and counts it in
     /// [`Updated::refused`](crate::Updated::refused).

@@ -21,8 +21,7 @@
 //!
 //! ```compile_fail
 //! # use odm::prelude::*;
-//! # use serde::{Deserialize, Serialize};
-//! #[derive(Document, Serialize, Deserialize)]
+//! #[derive(Document)]
 //! #[document(collection = "products")]
 //! struct Product {
 //!     id: ObjectId,

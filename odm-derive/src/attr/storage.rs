@@ -99,6 +99,23 @@ impl Container {
             || self.transparent && !serde.transparent
     }
 
+    /// Reports options that contradict each other.
+    pub fn check(&self, cx: &Ctxt, stored: &serde::Container) {
+        if let (Some(tag), true) = (&self.tag, self.untagged) {
+            cx.error(
+                tag,
+                "`tag` stores the name of the variant in this field, and `untagged` stores no name: leave one of them out",
+            );
+        }
+        if let (Some(content), None) = (&self.content, &stored.tag) {
+            cx.error(
+                content,
+                "`content` names the field for what the variant carries, beside the field for its name: write \
+                 `tag = \"type\", content = …`",
+            );
+        }
+    }
+
     /// What is stored: by these options, and else by serde's.
     pub fn over(&self, serde: serde::Container) -> serde::Container {
         let serde = if self.serde_is_json {

@@ -194,7 +194,7 @@ impl Bulk {
     }
 
     /// Changes every document that matches the condition and allows the change: documents where a bound, a `null`, or a field
-    /// that is stored under a previous name (a serde `alias`) prevents it stay unchanged.
+    /// that is stored under a previous name (an `alias`) prevents it stay unchanged.
     ///
     /// ```no_run
     /// # use samples::model::*;

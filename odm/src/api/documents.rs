@@ -122,7 +122,7 @@ pub(crate) fn insert(core: Core, raw: RawDocumentBuf) -> BoxFuture<'static, Resu
 ///
 /// It replaces the fields that the type declares, and keeps the others: a field that another program, or a later version of
 /// this one, has added to the document stays, at the top and in embedded structs. A declared field that the document leaves out
-/// (an `Option` with `skip_serializing_if`) is removed, and so is its previous name (a serde `alias`). `created_at` of
+/// (an `Option` with `skip_serializing_if`) is removed, and so is its previous name (an `alias`). `created_at` of
 /// `#[document(timestamps)]` stays as it is stored.
 ///
 /// These values are replaced as a whole: arrays with their items, maps, opaque fields, untagged enums, an enum that has become

@@ -13,7 +13,7 @@ impl Odm {
     /// # Errors
     /// [`Error::Models`] where two documents share a collection, but as variants of an enum, which stands for them; where one refers to a document that is not among these; where
     /// the two sides of a two-way reference contradict each other; where a reference is in a map, in a type that contains
-    /// itself, or in a field that is also read from a previous name (a serde `alias`); and where an index can't work: over two
+    /// itself, or in a field that is also read from a previous name (an `alias`); and where an index can't work: over two
     /// arrays, hashed over one, on `_id` with options, with a filter that no server accepts, or on texts whose language would
     /// be taken from a field that holds something else. All problems are listed.
     ///

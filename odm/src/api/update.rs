@@ -547,7 +547,7 @@ impl<T: Document> IntoFuture for Returning<T> {
 ///
 /// # Cost
 /// One round trip, and one more before it where a change can be refused by a declared bound, by a `null` or by a field that is
-/// stored under a previous name (a serde `alias`), or with [`count_refused`](UpdateMany::count_refused). An upsert that is
+/// stored under a previous name (an `alias`), or with [`count_refused`](UpdateMany::count_refused). An upsert that is
 /// retried, since another client has inserted the document: one more each time, and after the first retry one that looks up the
 /// document. For references as [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and
 /// one to find them.

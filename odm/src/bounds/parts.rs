@@ -47,7 +47,7 @@ fn fits(field: &FieldMeta, kind: ElementType) -> bool {
     }
 }
 
-/// Whether serde reads the field as `None` where it is missing: an `Option` by another name.
+/// Whether the field is read as `None` where it is missing: an `Option` by another name.
 fn may_miss(field: &FieldMeta) -> bool {
     matches!((field.shape)(), Shape::Optional(_))
 }

@@ -1,6 +1,6 @@
 //! A look at a document that can only say yes.
 //!
-//! Nearly all documents fit, and serde writes their fields in declared order. Then the bytes can be compared with the shape
+//! Nearly all documents fit, and their fields are written in declared order. Then the bytes can be compared with the shape
 //! as they come: no name is searched for, and no value is read that its length answers for. Whatever is not so simple (a
 //! violation, another order, a flattened part, a limited depth, bytes that are no BSON) is left to [`Walk`], which also says
 //! what is wrong. `agreement_tests` compares the two on generated models.

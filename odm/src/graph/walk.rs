@@ -85,7 +85,7 @@ impl Surroundings {
         below
     }
 
-    /// Notes that serde reads what stands here from these names too.
+    /// Notes that what stands here is read from these names too.
     fn read_as(&mut self, aliases: &'static [&'static str]) {
         if let (None, Some(alias)) = (&self.alias, aliases.first()) {
             self.alias = Some((self.path(), alias));

@@ -2,8 +2,8 @@
 //!
 //! `_id` is `id`. Ids are hexadecimal digits, dates are RFC 3339 in UTC with milliseconds, decimals are texts, bytes base64, UUIDs
 //! have hyphens, points and lines are GeoJSON, a reference is the id that it holds. Integers are numbers as far as JavaScript does
-//! not round them, and texts beyond 2⁵³; those of a field with `#[field(json = text)]` are always texts. Names are those that
-//! serde stores.
+//! not round them, and texts beyond 2⁵³; those of a field with `#[field(json = text)]` are always texts. Names are the
+//! stored ones, unless attributes of serde give others.
 //!
 //! `#[field(private)]` neither goes out nor comes in, `#[field(read_only)]` only goes out, `#[field(write_only)]` only comes in. What
 //! the library writes is read-only without a word.

@@ -1,6 +1,6 @@
 //! Defaults: the values that a reader sees in the place of fields that a document lacks.
 //!
-//! serde reads a missing field as its default (`#[serde(default)]`, on the field or its struct), but the server does not know
+//! A missing field is read as its default (`#[field(default)]`, or one of its struct), but the server does not know
 //! the default. So a condition that the default meets has to match a document that lacks the field, too: [`Absent`] says
 //! which documents these are, and `query::seen` puts them into the condition.
 //!

@@ -412,7 +412,7 @@ impl<R, T: ?Sized, P: Step, C> std::fmt::Debug for Path<R, T, P, C> {
     }
 }
 
-/// The fields of a flattened struct: `#[serde(flatten)]`. They stand in the struct's parent, so the struct has no place of
+/// The fields of a flattened struct: `#[field(flatten)]`. They stand in the struct's parent, so the struct has no place of
 /// its own that could be compared, set, sorted by or indexed. It leads to its fields and to nothing else.
 ///
 /// ```
@@ -542,7 +542,7 @@ impl<T, C: Decoder<T>> Decoder<T> for ReadOnly<C> {
     }
 }
 
-/// A field that serde reads where it is missing, as far as its type allows.
+/// A field that is read where it is missing, as far as its type allows.
 #[diagnostic::on_unimplemented(
     message = "a document without this field can't be read back: with `#[serde(with)]` or `deserialize_with`, serde wants it to be there, though it is an `Option`",
     note = "write `default` beside it, `#[field(default, with = \"…\")]`: a missing field is `None` then",

@@ -571,7 +571,7 @@ impl<A: List> List for Option<A> {}
 #[diagnostic::do_not_recommend]
 impl<A: List> List for Box<A> {}
 
-/// A map's key: serde stores it as the name of a field, and of these BSON reads nothing but strings back.
+/// A map's key: it is stored as the name of a field, which is a string.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be the key of a stored map: BSON's keys are strings",
     note = "a struct of yours around a `String` says so: `#[embed(transparent)]` above `struct Sku(String);`",

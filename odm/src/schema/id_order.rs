@@ -77,7 +77,7 @@ fn collect(of: &'static StructShape, depth: u32, fields: &mut Vec<&'static Field
     }
 }
 
-/// Whether serde stores it in any case: an `Option` as `null`, unless it is left out.
+/// Whether it is stored in any case: an `Option` as `null`, unless it is left out.
 fn is_always_stored(field: &FieldMeta) -> bool {
     !field.skips_none && (field.required || matches!(of_field(field), Shape::Optional(_)))
 }

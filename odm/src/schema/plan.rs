@@ -348,7 +348,7 @@ impl Plan {
     /// The declared fields that documents lack, so that they are read with a default, and how many documents that are.
     /// [`Odm::backfill`] stores the default; with `#[field(stored)]` the server then refuses a document without the field.
     ///
-    /// Fields whose default is not a constant, and those of which serde leaves out some values (`skip_serializing_if`), are not
+    /// Fields whose default is not a constant, and those that are left out for some values (`skip_serializing_if`), are not
     /// counted.
     pub fn lacking(&self) -> &[Lacking] {
         &self.lacking

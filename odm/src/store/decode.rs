@@ -60,7 +60,7 @@ pub(crate) fn short_name(full: &'static str) -> &'static str {
         .unwrap_or(full)
 }
 
-/// The error for a document that serde or BSON refuses.
+/// The error for a document that the codec or BSON refuses.
 pub(crate) fn not_encoded(meta: &DocumentMeta, source: mongodb::bson::error::Error) -> Error {
     Error::Encode {
         field: meta.name.to_owned(),

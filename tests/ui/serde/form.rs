@@ -18,4 +18,10 @@ enum Kind {
     A,
 }
 
+#[derive(Embed)]
+#[embed(content = "data")]
+enum Sent {
+    A(i32),
+}
+
 fn main() {}

@@ -190,7 +190,7 @@ pub struct FieldMeta {
     pub bounds: Bounds,
     /// Whether a document without it can't be read back.
     pub required: bool,
-    /// Whether its own fields stand in the parent (`#[serde(flatten)]`).
+    /// Whether its own fields stand in the parent (`#[field(flatten)]`).
     pub flatten: bool,
     /// How the library maintains it.
     pub managed: Managed,
@@ -207,13 +207,13 @@ pub struct FieldMeta {
     pub copied: Option<&'static Copied>,
     /// Whether it changes so often that a copy of it is refused: `#[volatile]`.
     pub volatile: bool,
-    /// Whether serde stores nothing for `None`: `#[serde(skip_serializing_if = "Option::is_none")]`.
+    /// Whether nothing is stored for `None`: `#[field(skip_none)]`.
     pub skips_none: bool,
     /// Whether it is a set: an array whose items have no order, and each of which counts once.
     pub set: bool,
-    /// The value that is read where it is missing: `#[serde(default)]`, of the field or of its struct.
+    /// The value that is read where it is missing: `#[field(default)]`, of the field or of its struct.
     pub default: Option<DefaultFn>,
-    /// Whether serde leaves out some of its values: `#[serde(skip_serializing_if = "…")]`.
+    /// Whether some of its values are left out: `#[serde(skip_serializing_if = "…")]`.
     pub left_out: bool,
     /// Whether an upsert stores its default in a new document: `#[field(default = …)]` and `#[field(stored)]`.
     pub inserted: bool,
@@ -270,7 +270,7 @@ impl FieldMeta {
     }
 }
 
-/// A struct's fields, and whether serde refuses others.
+/// A struct's fields, and whether others are refused.
 #[derive(Clone, Copy, Debug)]
 pub struct StructShape {
     /// The struct's name in Rust.
@@ -283,16 +283,16 @@ pub struct StructShape {
     pub deny_unknown: bool,
 }
 
-/// How serde marks an enum's variant.
+/// How an enum's variant is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tagging {
-    /// `{ variant: content }`, or the variant's name where it has none: serde's default.
+    /// `{ variant: content }`, or the variant's name where it has none: without a tag.
     External,
-    /// `{ tag: variant, ...content }`: `#[serde(tag = "…")]`.
+    /// `{ tag: variant, ...content }`: `#[embed(tag = "…")]`.
     Internal(&'static str),
-    /// `{ tag: variant, content: … }`: `#[serde(tag = "…", content = "…")]`.
+    /// `{ tag: variant, content: … }`: `#[embed(tag = "…", content = "…")]`.
     Adjacent(&'static str, &'static str),
-    /// The content alone: `#[serde(untagged)]`.
+    /// The content alone: `#[embed(untagged)]`.
     Untagged,
 }
 

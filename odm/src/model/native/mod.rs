@@ -1,7 +1,6 @@
 //! Types of other crates that are stored as a type of BSON: dates, ids, decimals, durations, addresses.
 //!
-//! serde's own form of them is another one: a date of `chrono` is a text, a `uuid::Uuid` is bytes of another subtype. One word on
-//! the field has it stored as what it is to the server:
+//! A field of such a type is stored as what it is to the server:
 //!
 //! ```
 //! use odm::prelude::*;

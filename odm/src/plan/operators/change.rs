@@ -26,7 +26,7 @@ use mongodb::bson::{Bson, Document, doc};
 /// ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything: only the update costs round trips.
 ///
 /// Nothing can be added to an `Option` that is stored as `null`: [`Error::IsNull`](crate::Error::IsNull). A field that is
-/// missing counts as its default (`#[serde(default)]`); without one as an empty array or map, or as 0. An update that only
+/// missing counts as its default (`#[field(default)]`); without one as an empty array or map, or as 0. An update that only
 /// removes items from one array does not change a document that has `null` there.
 ///
 /// A change within a variant of an enum is made where the document has this variant. Of one document with another variant it is

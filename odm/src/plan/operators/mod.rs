@@ -879,7 +879,7 @@ impl<R> Changes<R> {
         }
     }
 
-    /// Keeps the change off a document that has `null` there, as serde stores `None`.
+    /// Keeps the change off a document that has `null` there, as `None` is stored.
     fn needs_value(&mut self, name: &str, field: Option<&'static FieldMeta>) {
         self.needs_own_name(name, field);
         let known = |guard: &Guard| matches!(guard, Guard::Value { name: of, .. } if of == name);

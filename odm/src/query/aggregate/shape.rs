@@ -57,7 +57,7 @@ impl<T: Document> Typed<T> for T {}
 impl<T: Document> Typed<T> for Reshaped<T> {}
 
 /// A shape whose documents can be read as `Out`: after [`project`](super::Aggregate::project) that is the projection alone, before it
-/// and after other stages any type that serde can read.
+/// and after other stages any type that derives [`Row`](crate::Row).
 #[diagnostic::on_unimplemented(
     message = "the results of this pipeline are read as the type that `project` names, and not as `{Out}`",
     label = "results of the shape `{Self}`",
