@@ -353,7 +353,7 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
         Action::new(T::META.collection, "find_one", Box::new(one))
     }
 
-    /// One after the other, with one batch in memory. A document that can't be decoded is an item with [`Error::Decode`], and
+    /// One after the other, with one batch in memory, and a second one on its way. A document that can't be decoded is an item with [`Error::Decode`], and
     /// the documents after it follow.
     ///
     /// # Errors
@@ -362,7 +362,8 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// [resumable](Find::resumable) stream resumes automatically.
     ///
     /// # Cost
-    /// One round trip before the first, and one for every further batch. With joins, a batch has 1,000 documents unless
+    /// One round trip before the first, and one for every further batch. Outside of transactions, the next batch is requested while
+    /// one is read, from the second one on. With joins, a batch has 1,000 documents unless
     /// [`batch_size`](Find::batch_size) is set, and the queries of the join are sent for each of them.
     ///
     /// # Example

@@ -90,7 +90,8 @@ macro_rules! hand_out {
             None => {
                 let action = $crate::store::options::with_options!(core, read, $action);
                 let cursor = action.batch().await.map_err(|error| core.error(error))?;
-                $crate::store::batches::each_of(core.meta(), cursor, $take).await?
+                let batches = $crate::store::batches::ahead(cursor);
+                $crate::store::batches::each_of(core.meta(), batches, $take).await?
             }
             Some(hold) => {
                 let cursor = $crate::store::core::held_cursor!(core, hold, read, [$($copied),*] $action);

@@ -542,8 +542,7 @@ impl<'s> IdBatches<'s> {
             (read, last) = (read + 1, Some(id));
         }
         self.left = self.left.map(|left| left.saturating_sub(read));
-        let cursor = reply.as_raw_document().get_document("cursor");
-        if cursor.is_ok_and(|cursor| matches!(cursor.get_i64("id"), Ok(0))) {
+        if batches::is_last(&reply) {
             self.cursor = None;
             // Behind the first ones there may be more.
             self.over = self.left != Some(0);

@@ -6,8 +6,11 @@ use crate::store::map::Context;
 use crate::{Error, Result};
 use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::{self, RawBsonRef, RawDocument};
-use mongodb::raw_batch_cursor::RawBatch;
+use mongodb::raw_batch_cursor::{RawBatch, RawBatchCursor};
 use serde::de::DeserializeOwned;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use tracing::Instrument;
 
 /// A function that takes the documents of a reply, one after the other.
 pub(crate) type Take<'a> = &'a mut (dyn FnMut(&RawDocument) -> Result<()> + Send);
@@ -60,6 +63,67 @@ pub(crate) async fn each_of(
         each(meta, &batch, &mut take)?;
     }
     Ok((round_trips, documents))
+}
+
+/// The batches of a cursor without a session. From the second batch on, the next one is requested while one is decoded: a reader of the
+/// first batch alone costs no further command. A stream that is dropped ends the request.
+pub(crate) fn ahead(cursor: RawBatchCursor) -> BoxStream<'static, mongodb::error::Result<RawBatch>> {
+    futures::stream::unfold(NextBatch::First(cursor), NextBatch::receive).boxed()
+}
+
+/// Where the next batch of a cursor comes from.
+enum NextBatch {
+    /// The reply that opened the cursor.
+    First(RawBatchCursor),
+    /// A request that is not sent yet.
+    Requested(RawBatchCursor),
+    /// A task, which ends with the set.
+    OnTheWay(JoinSet<(Option<mongodb::error::Result<RawBatch>>, RawBatchCursor)>),
+    /// There is none.
+    End,
+}
+
+impl NextBatch {
+    async fn receive(self) -> Option<(mongodb::error::Result<RawBatch>, NextBatch)> {
+        let is_first = matches!(self, NextBatch::First(_));
+        let (batch, cursor) = match self {
+            NextBatch::First(mut cursor) | NextBatch::Requested(mut cursor) => (cursor.next().await, cursor),
+            NextBatch::OnTheWay(mut task) => match task.join_next().await? {
+                Ok(received) => received,
+                // Its runtime is shut down.
+                Err(error) => return Some((Err(std::io::Error::other(error).into()), NextBatch::End)),
+            },
+            NextBatch::End => return None,
+        };
+        let batch = batch?;
+        let next = match &batch {
+            Ok(batch) if !is_last(batch) => {
+                if is_first {
+                    NextBatch::Requested(cursor)
+                } else {
+                    NextBatch::request(cursor)
+                }
+            }
+            _ => NextBatch::End,
+        };
+        Some((batch, next))
+    }
+
+    fn request(mut cursor: RawBatchCursor) -> NextBatch {
+        let Ok(runtime) = Handle::try_current() else {
+            return NextBatch::Requested(cursor);
+        };
+        let request = async move { (cursor.next().await, cursor) };
+        let mut task = JoinSet::new();
+        task.spawn_on(request.in_current_span(), &runtime);
+        NextBatch::OnTheWay(task)
+    }
+}
+
+/// Whether the server has closed the cursor with this reply.
+pub(crate) fn is_last(batch: &RawBatch) -> bool {
+    let cursor = batch.as_raw_document().get_document("cursor");
+    cursor.is_ok_and(|cursor| matches!(cursor.get_i64("id"), Ok(0)))
 }
 
 /// The batches of a cursor within a session, which is locked until all of them are read.

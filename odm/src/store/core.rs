@@ -265,7 +265,8 @@ macro_rules! batches {
         match $crate::store::core::hold(on.session(), on.odm()) {
             None => {
                 let action = $crate::store::options::with_options!(on, read, $action);
-                action.batch().await.map_err(failed)?.map(read).boxed()
+                let cursor = action.batch().await.map_err(failed)?;
+                $crate::store::batches::ahead(cursor).map(read).boxed()
             }
             Some(hold) => {
                 let cursor = $crate::store::core::held_cursor!(on, hold, read, [$($copied $(= $copy)?),*] $action);

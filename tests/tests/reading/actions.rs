@@ -1,11 +1,12 @@
 //! An operation is a value until it is awaited: it is stored, returned by a function, and run in a task of its own.
 
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use odm::Error;
 use odm::prelude::*;
 use odm::query::Action;
 use odm_tests::{TestDb, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "authors")]
@@ -259,5 +260,49 @@ fn a_pipeline_takes_the_options_of_a_query() {
         assert_eq!(t.commands.take(), ["aggregate", "getMore"]);
         assert_eq!(pipeline().all::<Book>().await.unwrap().len(), 5);
         assert_eq!(t.commands.take(), ["aggregate"]);
+    });
+}
+
+#[odm_tests::test]
+fn the_next_batch_is_requested_while_one_is_read_from_the_second_on() {
+    with_db(async |t| {
+        let odm = stocked(&t).await;
+        let books = odm.collection::<Book>();
+        let pause = Duration::from_millis(100);
+        t.commands.clear();
+
+        let mut stream = books.find_all().batch_size(1).stream().await.unwrap();
+        stream.next().await.unwrap().unwrap();
+        tokio::time::sleep(pause).await;
+        assert_eq!(t.commands.take(), ["find"], "the first batch is all that is read");
+        stream.next().await.unwrap().unwrap();
+        while t.commands.times("getMore") < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(pause).await;
+        assert_eq!(
+            t.commands.take(),
+            ["getMore", "getMore"],
+            "one batch is on its way"
+        );
+        stream.next().await.unwrap().unwrap();
+        drop(stream);
+
+        t.commands.clear();
+        let three = books.find_all().batch_size(1).limit(3).stream().await.unwrap();
+        assert_eq!(three.try_collect::<Vec<_>>().await.unwrap().len(), 3);
+        assert_eq!(t.commands.take().len(), 3, "none behind the limit");
+
+        require_transactions(&odm).await;
+        let within = odm.transaction(async |tx| {
+            let mut stream = tx.collection::<Book>().find_all().batch_size(1).stream().await?;
+            for _ in 0..2 {
+                stream.next().await.unwrap()?;
+            }
+            tokio::time::sleep(pause).await;
+            assert_eq!(t.commands.take(), ["find", "getMore"], "in a transaction");
+            Ok(())
+        });
+        within.await.unwrap();
     });
 }

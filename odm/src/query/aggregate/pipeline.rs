@@ -611,7 +611,7 @@ impl<T: Document, S> Aggregate<T, S> {
         Action::new(T::META.collection, "aggregate", Box::new(one))
     }
 
-    /// One after the other, with one batch in memory.
+    /// One after the other, with one batch in memory, and a second one on its way.
     ///
     /// # Errors
     /// Those of the server and the network; [`Error::Decode`](crate::Error::Decode) as the item of a result that can't be
