@@ -6,11 +6,11 @@ use crate::error::violation::described;
 use crate::model::meta::value_rules::Pattern;
 use mongodb::bson::{Bson, Document};
 
-/// How many fields a schema declares.
+/// How many fields a schema declares, without those that it refuses.
 pub(super) fn fields(schema: &Document) -> u64 {
-    schema
-        .get_document("properties")
-        .map_or(0, |fields| fields.len() as u64)
+    let is_refused = |field: &Bson| matches!(field, Bson::Document(rules) if rules.contains_key("not"));
+    let declared = |fields: &Document| fields.values().filter(|field| !is_refused(field)).count();
+    schema.get_document("properties").map_or(0, declared) as u64
 }
 
 /// The differences between two schemas, a line each.
