@@ -113,7 +113,7 @@ fn a_builder_is_made_where_it_is_asked_for() {
 #[test]
 fn all_errors_are_reported_at_once() {
     let code = document(parse_quote! {
-        struct Thing { id: ObjectId, tags: Vec<String>, #[field(min = 3, max = 2)] age: i32 }
+        struct Thing { key: ObjectId, tags: Vec<String>, #[field(min = 3, max = 2)] age: i32 }
     });
     for message in [
         "does not name its collection",
