@@ -314,6 +314,10 @@ impl<'a> Field<'a> {
         };
         let json = case.json_name(by_serde.rename.as_ref(), &rust, Case::of_field);
         let mut declared = attr::field::Field::parse(cx, &original.attrs);
+        if case.serde_is_json && declared.access.is_none() {
+            declared.access = by_serde.access();
+            declared.access_by_serde = true;
+        }
         let mut serde = std::mem::take(&mut declared.form).over(if case.serde_is_json {
             attr::serde::Field::default()
         } else {

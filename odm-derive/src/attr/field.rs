@@ -52,6 +52,8 @@ pub struct Field {
     pub scope: bool,
     /// Which way it goes in JSON: both where nothing is said.
     pub access: Option<At<Access>>,
+    /// It is an attribute of serde, beside `serde = json`, that says so.
+    pub access_by_serde: bool,
     /// How it is stored, where that is said here and not by serde.
     pub form: super::serde::Field,
     /// Whether any of that is said.

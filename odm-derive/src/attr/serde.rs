@@ -1,7 +1,8 @@
 //! `#[serde(…)]`: what it does to the stored form. An attribute whose effect is not known here is refused, since the
 //! metadata would be silently wrong.
 
-use super::{flag, once, read_all, skip, word};
+use super::field::Access;
+use super::{At, flag, once, read_all, skip, word};
 use crate::case::Case;
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
@@ -268,6 +269,17 @@ impl Field {
 }
 
 impl Field {
+    /// Which way it goes in JSON, where these attributes concern JSON alone.
+    pub fn access(&self) -> Option<At<Access>> {
+        let (access, span) = match (self.skip, self.skip_serializing, self.skip_deserializing) {
+            (Some(span), ..) => (Access::Private, span),
+            (None, Some(span), _) => (Access::WriteOnly, span),
+            (None, None, Some(span)) => (Access::ReadOnly, span),
+            (None, None, None) => return None,
+        };
+        Some(At::new(access, span))
+    }
+
     /// Reads `with = "module"`.
     pub fn with_module(&mut self, meta: &ParseNestedMeta) -> syn::Result<()> {
         let mut module: Path = meta.value()?.parse::<LitStr>()?.parse()?;

@@ -97,10 +97,15 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
 /// `#[field(private)]`, `read_only` and `write_only`: of a field with a name of its own, and of one that the application writes.
 fn access_has_a_use(cx: &Ctxt, container: &Container, field: &Field) {
     let Some(access) = &field.field.access else { return };
+    if field.field.access_by_serde {
+        return;
+    }
     let (roles, word) = (&container.roles, access.value.word());
     let by_library = roles.made(field) || field.is_derived() || field.field.scope;
     let problem = if field.skipped() {
-        format!("it is not stored (`skip`), so it is in no JSON either. Leave out `{word}`")
+        format!(
+            "it is not stored (`skip`), so it is in no JSON either. Leave out `skip` if the database has it, or else `{word}`"
+        )
     } else if field.ident().is_none() {
         format!("it has no name of its own in JSON. Write `{word}` on the fields that have this type")
     } else if field.serde.flatten.is_some() && !field.field.extra {
@@ -260,27 +265,25 @@ fn skipped_declares_nothing(cx: &Ctxt, container: &Container, field: &Field) {
     }
 }
 
+/// Why a field can't have this name.
+pub fn wrong_in_name(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("is empty")
+    } else if name.contains('.') {
+        Some("contains a dot, which a query takes as the way into an embedded document")
+    } else if name.starts_with('$') {
+        Some("starts with a `$`, which a query takes as an operator")
+    } else if name.contains('\0') {
+        Some("contains a NUL, which ends a name in BSON")
+    } else {
+        None
+    }
+}
+
 /// A dot or a leading `$` in a stored name means something else in MongoDB's queries and updates.
 fn name_is_reachable(cx: &Ctxt, container: &Container, field: &Field) {
     let Some(ident) = field.ident() else { return };
-    let wrong = if field.name.is_empty() {
-        "is empty"
-    } else if field.name.contains('.') {
-        "contains a dot, which a query takes as the way into an embedded document"
-    } else if field.name.starts_with('$') {
-        "starts with a `$`, which a query takes as an operator"
-    } else if field.name.contains('\0') {
-        "contains a NUL, which ends a name in BSON"
-    } else if field.name == "_id"
-        && container
-            .fields()
-            .iter()
-            .filter(|field| field.name == "_id")
-            .count()
-            > 1
-    {
-        return; // said by the rule on equal names
-    } else {
+    let Some(wrong) = wrong_in_name(&field.name) else {
         return;
     };
     cx.error(
@@ -534,8 +537,25 @@ fn custom_form_is_declared(cx: &Ctxt, container: &Container, field: &Field) -> b
             );
             false
         }
+        (None, Some(stored)) if ty::is_option(field.ty) && !may_be_null(field, stored) => {
+            cx.error(
+                stored,
+                format!(
+                    "`{}` may be `None`, which is stored as `null`, and `stored` names a type without it. Write \
+                     `#[field(stored = Option<{}>)]`",
+                    label(container, field),
+                    ty::text(stored)
+                ),
+            );
+            false
+        }
         _ => true,
     }
+}
+
+/// Whether `None` has a place in the declared stored type, or is not stored.
+fn may_be_null(field: &Field, stored: &syn::Type) -> bool {
+    ty::is_option(stored) || ty::without_shape(stored) || field.serde.skips_none
 }
 
 /// A type inside itself ends somewhere: `#[embed(depth = 5)]`.

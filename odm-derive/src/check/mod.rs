@@ -22,6 +22,7 @@ use crate::ast::{Container, Data, Field, Style};
 use crate::attr::copy::Copy;
 use crate::attr::document::Document;
 use crate::attr::embed::Container as Embed;
+use crate::attr::field::Access;
 use crate::attr::projection::Projection;
 use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;
@@ -107,6 +108,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     no_tag_on_struct(cx, container);
     transparent_has_one_field(cx, container);
     tags_are_free(cx, container);
+    tags_are_names(cx, container);
     has_variants(cx, container);
     variants_have_one_name(cx, container);
     id_is_no_array(cx, container, embed);
@@ -237,6 +239,62 @@ pub fn row(cx: &Ctxt, container: &Container) {
     stored_names_differ(cx, container);
 }
 
+/// The same of the names in JSON, of the fields that are there.
+fn json_names_differ(cx: &Ctxt, container: &Container, fields: &[&Field]) {
+    let is_private = |field: &Field| {
+        let access = field.field.access.as_ref();
+        access.is_some_and(|access| access.value == Access::Private)
+    };
+    let shown: Vec<&Field> = fields
+        .iter()
+        .copied()
+        .filter(|field| !is_private(field))
+        .collect();
+    let name = |field: &Field| field.json.clone().unwrap_or_else(|| field.name.clone());
+    for (i, field) in shown.iter().enumerate() {
+        let is_twin = |other: &&&Field| name(other) == name(field) && other.name != field.name;
+        if let Some(twin) = shown[..i].iter().find(is_twin) {
+            cx.error(
+                field.ident(),
+                format!(
+                    "`{}` and `{}` have the same name in JSON, `{}`. Give one of them another name: `#[serde(rename = \"…\")]`",
+                    label(container, twin),
+                    label(container, field),
+                    name(field)
+                ),
+            );
+        }
+    }
+}
+
+/// The names of the fields in which an enum stores the name of its variant, and what the variant carries.
+fn tags_are_names(cx: &Ctxt, container: &Container) {
+    let (tag, content) = (&container.serde.tag, &container.serde.content);
+    for (option, name) in [("tag", tag), ("content", content)] {
+        let Some(name) = name else { continue };
+        if let Some(wrong) = field::wrong_in_name(&name.value()) {
+            cx.error(
+                name,
+                format!(
+                    "`{option}` is the name of a field, and `{}` {wrong}. Write another one",
+                    name.value()
+                ),
+            );
+        }
+    }
+    if let (Some(tag), Some(content)) = (tag, content)
+        && tag.value() == content.value()
+    {
+        cx.error(
+            content,
+            format!(
+                "`tag` and `content` are both `{}`, so one would replace the other. Give one of them another name",
+                tag.value()
+            ),
+        );
+    }
+}
+
 /// A stored type has no lifetime: it outlives the answer of the server that it was read from.
 fn owns_its_values(cx: &Ctxt, container: &Container) {
     for lifetime in container.generics.lifetimes() {
@@ -267,6 +325,7 @@ fn stored_names_differ(cx: &Ctxt, container: &Container) {
             .into_iter()
             .filter(|field| !field.skipped() && field.serde.flatten.is_none())
             .collect();
+        json_names_differ(cx, container, &stored);
         for (i, field) in stored.iter().enumerate() {
             let twin = stored[..i].iter().find(|other| {
                 other.name == field.name
@@ -442,6 +501,16 @@ fn tags_are_free(cx: &Ctxt, container: &Container) {
     };
     let tag = tag.value();
     for variant in variants {
+        if variant.style == Style::Tuple && !variant.serde.skip {
+            cx.error(
+                variant.ident,
+                format!(
+                    "`{}::{}` carries values without names, beside which the tag `{tag}` can't stand. Give them names, or write \
+                     `tag = \"{tag}\", content = \"value\"`",
+                    container.ident, variant.ident
+                ),
+            );
+        }
         for field in &variant.fields {
             if variant.style == Style::Named && field.name == tag {
                 cx.error(

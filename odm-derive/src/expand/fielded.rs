@@ -99,7 +99,8 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
 /// The functions that serde's attributes name.
 fn defaults(target: &Target) -> Option<TokenStream> {
     let functions: Vec<TokenStream> = target
-        .fields
+        .container
+        .fields()
         .iter()
         .filter_map(|field| {
             let (value, ty, vis) = (field.field.default.as_ref()?, field.ty, field.vis);

@@ -114,8 +114,9 @@ fn of_enum(target: &Target, variants: &[&Variant]) -> Vec<TokenStream> {
                 let Some(names) = value(target, field) else {
                     return Vec::new();
                 };
-                let (text, span) = (ty::text(field.ty), field.ty.span());
+                let (ty, text, span) = (field.ty, ty::text(field.ty), field.ty.span());
                 vec![quote_spanned! {span=>
+                    #odm::check::beside_the_tag::<#ty>();
                     if let ::core::option::Option::Some(message) =
                         #odm::check::beside_tag(#owner, #name, #text, #tag, &#names)
                     {

@@ -245,7 +245,6 @@ struct User {
     #[serde(rename = "mail")]
     email: String,
     #[serde(skip)]
-    #[field(private)]
     password_hash: String,
     role: Role,
 }
@@ -306,6 +305,10 @@ fn json_and_storage_have_names_of_their_own() {
         };
         let pointers: Vec<&str> = values.iter().map(|bad| bad.pointer.as_str()).collect();
         assert!(pointers.contains(&"/fullName"), "{pointers:?}");
+
+        let json = r#"{ "fullName": "K", "mail": "k", "password_hash": "y", "role": "site-owner" }"#;
+        let refused = odm::json::from_str::<NewUser>(json).unwrap_err().to_string();
+        assert!(refused.contains("`/password_hash`"), "{refused}");
 
         let team = Team {
             id: 1,

@@ -24,4 +24,27 @@ enum Sent {
     A(i32),
 }
 
+#[derive(Embed)]
+#[embed(tag = "$kind", content = "$kind")]
+enum Left {
+    A(i32),
+}
+
+#[derive(Embed)]
+#[embed(tag = "kind")]
+enum Came {
+    A(i32, i32),
+}
+
+#[derive(Document)]
+#[document(collection = "names", serde = json)]
+struct Names {
+    id: i32,
+    #[serde(rename = "b")]
+    a: i32,
+    b: i32,
+    #[field(stored = String)]
+    day: Option<chrono::NaiveDate>,
+}
+
 fn main() {}

@@ -169,7 +169,7 @@ impl<'a> Code<'a> {
         let name = format_ident!("F{}", self.items.len());
         let stored = &self.stored;
         self.items
-            .push(quote!(const #name: #stored::Field<#ty> = #value;));
+            .push(quote!(#[allow(clippy::redundant_closure)] const #name: #stored::Field<#ty> = #value;));
         let path = self.path(&name);
         quote!(const { &#path })
     }

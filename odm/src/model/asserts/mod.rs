@@ -4,6 +4,7 @@
 use crate::model::path::{Nested, OfFields, Path, Step};
 use crate::model::shape::{FieldMeta, Names};
 use crate::model::size::Message;
+use crate::model::stored::{Fields, Row};
 use crate::model::value::{Array, Compared, IdValue, Integer, Numeric, Ordered, StoredLike, Text, Value};
 
 mod copy;
@@ -66,6 +67,9 @@ impl<T, A> OneForm<T> for crate::model::value::Listed<A> {}
 
 /// `#[serde(flatten)]`.
 pub const fn flattened<T: Flattened>() {}
+
+/// `#[embed(tag = "…")]` without `content`.
+pub const fn beside_the_tag<T: BesideTag>() {}
 
 /// `#[field(extra)]`.
 pub const fn extra<T: Extra>() {}
@@ -146,6 +150,16 @@ impl<T: StoredLike<Like: Moment>> Moment for T {}
 pub trait Flattened {}
 #[diagnostic::do_not_recommend]
 impl<T: Nested<Form: Flattens> + Value> Flattened for T {}
+
+/// What a variant carries whose tag stands beside it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no fields of its own beside which the tag of the enum can stand",
+    label = "in a variant of an enum with `tag`",
+    note = "`#[embed(tag = \"type\", content = \"value\")]` stores it in a field"
+)]
+pub trait BesideTag {}
+#[diagnostic::do_not_recommend]
+impl<T: Fields + Row> BesideTag for T {}
 
 /// What kind of type has declared fields.
 pub trait Flattens {}
