@@ -6,7 +6,6 @@ use odm::hooks::Committed;
 use odm::prelude::*;
 use odm::write::Restored;
 use odm_tests::{TestDb, assert_clean, skip, with_db};
-use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 
 /// A user is named by a unique slug. Projects copy the name; they count their tasks and list the newest; notes go with their task.

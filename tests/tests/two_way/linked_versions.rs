@@ -4,7 +4,6 @@ use odm::bson::{DateTime, Document as Raw, doc};
 use odm::prelude::*;
 use odm::{Error, Odm};
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 #[derive(Document, Clone, Debug, PartialEq)]

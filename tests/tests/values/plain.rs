@@ -306,9 +306,12 @@ fn json_and_storage_have_names_of_their_own() {
         let pointers: Vec<&str> = values.iter().map(|bad| bad.pointer.as_str()).collect();
         assert!(pointers.contains(&"/fullName"), "{pointers:?}");
 
-        let json = r#"{ "fullName": "K", "mail": "k", "password_hash": "y", "role": "site-owner" }"#;
+        let json = r#"{ "fullName": "K", "mail": "k", "passwordHash": "y" }"#;
         let refused = odm::json::from_str::<NewUser>(json).unwrap_err().to_string();
-        assert!(refused.contains("`/password_hash`"), "{refused}");
+        assert!(
+            refused.contains("`/passwordHash` is missing, and no JSON can set it"),
+            "{refused}"
+        );
 
         let team = Team {
             id: 1,
