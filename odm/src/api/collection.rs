@@ -1,5 +1,7 @@
 //! The typed collection: where queries and writes begin.
 
+#[cfg(doc)]
+use crate::Error;
 use crate::api::stored_form::DriverDocument;
 use crate::model::encode::stored_document;
 #[cfg(feature = "atlas")]

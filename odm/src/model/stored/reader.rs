@@ -10,7 +10,7 @@ use crate::model::shape::Names;
 /// The fields of a document.
 ///
 /// Nearly all documents have the order of their struct. So the name of the next element is compared with that of the next field, and
-/// where it is the one, its value is read. All else is a [`Search`].
+/// where it is the one, its value is read. All else is a search.
 #[derive(Debug)]
 pub struct Reader<'a> {
     /// Begins with the element that is read next.

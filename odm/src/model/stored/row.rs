@@ -35,7 +35,7 @@ pub trait Row: Sized + 'static {
     fn read_row(fields: &mut Reader<'_>) -> Read<Self>;
 }
 
-/// Writes an embedded document: [`Stored::write`] of a struct.
+/// Writes an embedded document: `Stored::write` of a struct.
 ///
 /// # Errors
 /// Where BSON can't hold a value.
@@ -48,7 +48,7 @@ pub fn embedded<T: Fields>(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &m
     Ok(())
 }
 
-/// Reads an embedded document: [`Stored::read`] of a struct.
+/// Reads an embedded document: `Stored::read` of a struct.
 ///
 /// # Errors
 /// Where the value is no document, or can't be read as this type.
