@@ -6,7 +6,7 @@ use crate::model::value::{StoredLike, Value};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no number that can be summed",
     label = "no number",
-    note = "`sum(field)` adds up fields of the integer types, `f32` and `f64`, and `Option`s of them"
+    note = "`sum(field)` adds up fields of the integer types, `f32` and `f64`, and `Option`s of them; of decimals there is `#[computed(sum = …)]`"
 )]
 pub trait Summable {
     /// The type of the sum.
