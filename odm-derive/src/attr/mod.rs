@@ -253,6 +253,21 @@ pub fn allowed(meta: &ParseNestedMeta, attribute: &keys::Attribute) -> syn::Resu
 
 /// The error for an entry that does not exist, with those that do.
 pub fn unknown(meta: &ParseNestedMeta, attribute: &keys::Attribute) -> syn::Error {
+    let name = word(&meta.path);
+    let own = match name.as_str() {
+        "rename" => "name",
+        "skip_serializing_if" => "skip_none",
+        _ => "",
+    };
+    if attribute.has(own) {
+        return meta.error(format!("`{name}` of serde is `{own}` in `{}`", attribute.shown));
+    }
+    if ["deny_unknown_fields", "default"].contains(&name.as_str()) {
+        return meta.error(format!(
+            "`{name}` is not an option of `{}`. Write serde's attribute, `#[serde({name})]`, which needs none of its derives",
+            attribute.shown
+        ));
+    }
     let known: Vec<String> = attribute
         .options
         .iter()
