@@ -2,9 +2,9 @@
 
 use crate::attr;
 use crate::attr::Count;
+use crate::attr::access::Access;
 use crate::attr::copy::{self, Copy};
 use crate::attr::document::Document;
-use crate::attr::field::Access;
 use crate::attr::index::Index;
 use crate::attr::reference::Reference;
 use crate::case::Case;

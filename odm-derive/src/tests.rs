@@ -865,7 +865,6 @@ fn the_stored_form_of_a_foreign_type_is_declared_without_a_function() {
         ("chrono::DateTime<Utc>", false),
         ("jiff::civil::DateTime", false),
         ("NaiveDate", false),
-        ("Option<NaiveDate>", false),
         ("(i32, NaiveDate)", false),
         ("url::Url", false),
     ] {

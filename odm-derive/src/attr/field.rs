@@ -1,33 +1,12 @@
 //! `#[field(…)]`: the bounds of a value.
 
+use super::access::Access;
 use super::rules::Rules;
 use super::{At, Count, Number, count, flag, keys, once, read, signed, unknown, word};
 use crate::ctxt::Ctxt;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, Type};
-
-/// Which way a field goes at the edge of a web service: in JSON, in patches and in the parameters of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// `private`: neither out nor in.
-    Private,
-    /// `read_only`: out alone.
-    ReadOnly,
-    /// `write_only`: in alone.
-    WriteOnly,
-}
-
-impl Access {
-    /// The word of the attribute.
-    pub fn word(self) -> &'static str {
-        match self {
-            Access::Private => "private",
-            Access::ReadOnly => "read_only",
-            Access::WriteOnly => "write_only",
-        }
-    }
-}
 
 #[derive(Clone, Debug, Default)]
 pub struct Field {

@@ -7,6 +7,7 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, ExprLit, Lit, LitInt, LitStr, Path, Token, UnOp};
 
+pub mod access;
 pub mod bucket;
 pub mod copy;
 pub mod document;

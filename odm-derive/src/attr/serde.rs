@@ -1,7 +1,7 @@
 //! `#[serde(…)]`: what it does to the stored form. An attribute whose effect is not known here is refused, since the
 //! metadata would be silently wrong.
 
-use super::field::Access;
+use super::access::Access;
 use super::{At, flag, once, read_all, skip, word};
 use crate::case::Case;
 use crate::ctxt::Ctxt;

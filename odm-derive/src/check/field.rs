@@ -2,7 +2,7 @@
 
 use super::message::{error, item_text, label};
 use crate::ast::{Container, Data, Field, Style};
-use crate::attr::field::Access;
+use crate::attr::access::Access;
 use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};

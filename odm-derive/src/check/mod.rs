@@ -19,10 +19,10 @@ mod union;
 mod value_rules;
 
 use crate::ast::{Container, Data, Field, Style};
+use crate::attr::access::Access;
 use crate::attr::copy::Copy;
 use crate::attr::document::Document;
 use crate::attr::embed::Container as Embed;
-use crate::attr::field::Access;
 use crate::attr::projection::Projection;
 use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;

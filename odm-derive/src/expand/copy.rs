@@ -3,8 +3,8 @@
 use super::{Target, if_serde, index};
 use crate::ast::{Container, Field};
 use crate::attr::At;
+use crate::attr::access::Access;
 use crate::attr::copy::{Computed, Copy, Entry, FieldCopy, Fields, Operation, Source, Subset, Sync};
-use crate::attr::field::Access;
 use crate::attr::index::Key;
 use crate::attr::reference::{OnDelete, Reference};
 use crate::ty;

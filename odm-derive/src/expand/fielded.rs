@@ -2,7 +2,7 @@
 
 use super::{Target, asserts, copy, generics, reference, rules};
 use crate::ast::Field;
-use crate::attr::field::Access;
+use crate::attr::access::Access;
 use crate::attr::serde::Default_;
 use crate::attr::{Count, Number};
 use crate::ty;
