@@ -47,6 +47,7 @@ pub enum Style {
 
 pub struct Variant<'a> {
     pub ident: &'a Ident,
+    pub attrs: &'a [Attribute],
     pub name: String,
     /// The name in JSON, where that is another one.
     pub json: Option<String>,
@@ -206,6 +207,7 @@ impl<'a> Variant<'a> {
         let name = stored_name(cx, serde.rename.as_ref(), names.stored.of_variant(&rust));
         Variant {
             ident: &variant.ident,
+            attrs: &variant.attrs,
             json: json.filter(|json| *json != name),
             name,
             serde,
@@ -264,7 +266,7 @@ impl Cases<'_> {
     }
 }
 
-/// What is read without a look at its errors: attributes of serde that do not concern storage.
+/// Reads attributes of serde that do not concern storage, without reporting their errors.
 fn silently<T>(read: impl FnOnce(&Ctxt) -> T) -> T {
     let cx = Ctxt::new();
     let read = read(&cx);

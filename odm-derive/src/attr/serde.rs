@@ -304,7 +304,7 @@ impl Field {
         once(&mut self.serialize_with, module, meta)
     }
 
-    /// What is stored: by these options of the library, and else by those of serde.
+    /// The stored form: by these options of the library, and else by those of serde.
     pub fn over(self, serde: Field) -> Field {
         let has_own_functions = self.with.is_some();
         let of_functions = |own, serde| if has_own_functions { own } else { serde };
@@ -341,7 +341,7 @@ impl Field {
 }
 
 impl Variant {
-    /// What is stored: by these options of the library, and else by those of serde.
+    /// The stored form: by these options of the library, and else by those of serde.
     pub fn over(self, serde: Variant) -> Variant {
         Variant {
             rename: self.rename.or(serde.rename),

@@ -116,7 +116,7 @@ impl Container {
         }
     }
 
-    /// What is stored: by these options, and else by serde's.
+    /// The stored form: by these options, and else by serde's.
     pub fn over(&self, serde: serde::Container) -> serde::Container {
         let serde = if self.serde_is_json {
             serde::Container::default()

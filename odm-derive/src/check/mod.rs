@@ -66,6 +66,7 @@ fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
     document::shared_is_missing(cx, container, document);
     document::is_no_copy(cx, container);
     not_transparent(cx, container);
+    attributes_are_in_place(cx, container);
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
     let roles = &container.roles;
@@ -104,6 +105,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
         );
         return;
     }
+    attributes_are_in_place(cx, container);
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
     transparent_has_one_field(cx, container);
@@ -155,21 +157,8 @@ pub fn projection(cx: &Ctxt, container: &Container, projection: &Projection) {
         );
         return;
     }
-    let wrapped = [
-        (container.serde.transparent, "transparent"),
-        (container.serde.tag.is_some(), "tag"),
-        (container.serde.untagged, "untagged"),
-    ];
-    for (_, attribute) in wrapped.iter().filter(|(is_there, _)| *is_there) {
-        cx.error(
-            container.ident,
-            format!(
-                "`#[serde({attribute})]` would have the projection `{}` read from something else than the fields of the document. Leave \
-                 the attribute out",
-                container.ident
-            ),
-        );
-    }
+    attributes_are_in_place(cx, container);
+    reads_fields_alone(cx, container, "the fields of the document");
     reads_more_than_its_fields(cx, container);
     if container.fields().iter().all(Field::skipped) {
         cx.error(
@@ -222,21 +211,59 @@ pub fn row(cx: &Ctxt, container: &Container) {
             ),
         );
     }
+    attributes_are_in_place(cx, container);
+    reads_fields_alone(cx, container, "the fields of a result");
+    stored_names_differ(cx, container);
+}
+
+/// A projection and a row have no other form than their fields.
+fn reads_fields_alone(cx: &Ctxt, container: &Container, fields: &str) {
+    let serde = &container.serde;
     let wrapped = [
-        (container.serde.transparent, "transparent"),
-        (container.serde.tag.is_some(), "tag"),
-        (container.serde.untagged, "untagged"),
+        (serde.transparent, "transparent"),
+        (serde.tag.is_some(), "tag"),
+        (serde.untagged, "untagged"),
     ];
     for (_, attribute) in wrapped.iter().filter(|(is_there, _)| *is_there) {
         cx.error(
-            ident,
+            container.ident,
             format!(
-                "`#[serde({attribute})]` would have `{ident}` read from something else than the fields of a result. Leave the \
-                 attribute out"
+                "`{attribute}` would have `{}` read from something else than {fields}. Leave it out",
+                container.ident
             ),
         );
     }
-    stored_names_differ(cx, container);
+}
+
+/// An attribute says nothing where the library does not look for it.
+fn attributes_are_in_place(cx: &Ctxt, container: &Container) {
+    const VARIANT: &str = "is for a field. The stored name of a variant is `#[embed(name = \"…\")]`";
+    const TYPE: &str = "stands above a type, and says nothing of a field. Leave it out";
+    let misplaced = |attrs: &[syn::Attribute], names: &[&str], why: &str| {
+        for attr in attrs {
+            if let Some(name) = names.iter().find(|name| attr.path().is_ident(name)) {
+                cx.error(attr, format!("`#[{name}(…)]` {why}"));
+            }
+        }
+    };
+    misplaced(
+        container.attrs,
+        &["field"],
+        "is for a field, and says nothing of a type. Leave it out",
+    );
+    if let Data::Enum(variants) = &container.data {
+        for variant in variants {
+            misplaced(variant.attrs, &["field"], VARIANT);
+        }
+    }
+    for field in container.all_fields() {
+        misplaced(&field.original.attrs, &["document", "projection", "row"], TYPE);
+        misplaced(
+            &field.original.attrs,
+            &["bucket"],
+            "stands above the struct of the items, beside `derive(Embed)`. The document has no field for them",
+        );
+    }
 }
 
 /// The same of the names in JSON, of the fields that are there.
@@ -381,7 +408,7 @@ fn no_tag_on_struct(cx: &Ctxt, container: &Container) {
         cx.error(
             tag,
             format!(
-                "`#[serde(tag = \"{0}\")]` on a struct stores a field `{0}` that `{1}` does not declare, so no path and no \
+                "`tag = \"{0}\"` on a struct stores a field `{0}` that `{1}` does not declare, so no path and no \
                  validator would know it. Declare the field in the struct, or leave the attribute out",
                 tag.value(),
                 container.ident
@@ -396,7 +423,7 @@ fn not_transparent(cx: &Ctxt, container: &Container) {
         cx.error(
             container.ident,
             format!(
-                "`#[serde(transparent)]` would store `{}` as its only field, and a collection holds documents. Leave the \
+                "`transparent` would store `{}` as its only field, and a collection holds documents. Leave the \
                  attribute out",
                 container.ident
             ),
@@ -568,8 +595,13 @@ fn numbers_are_of_plain_variants(cx: &Ctxt, container: &Container, embed: &Embed
         "stores integers of 32 or of 64 bits: write `repr = i32` or `repr = i64`"
     } else if !container.generics.params.is_empty() {
         "is for an enum without parameters. Leave it out, and the variants are stored by their names"
+    } else if container.serde.tag.is_some() || container.serde.untagged {
+        "stores numbers, beside which no tag stands. Leave out `tag` and `untagged`"
     } else {
         match &container.data {
+            Data::Enum(variants) if variants.iter().any(|variant| variant.serde.rename.is_some()) => {
+                "stores numbers, and here a variant has a name for storage. Leave out one of them"
+            }
             Data::Enum(variants) if variants.iter().all(|variant| variant.style == Style::Unit) => return,
             Data::Enum(_) => {
                 "is for an enum whose variants carry nothing, and here one carries a value. Leave it out, and the variants are \

@@ -368,7 +368,7 @@ fn within(target: &Target, field: &Field, name: &str) -> Option<TokenStream> {
     let (odm, stored) = (&target.odm, field.stored());
     let name = quote::format_ident!("{name}");
     // A type inside itself is asked for what else it holds.
-    // Whose `DateTime` it is, its name does not tell.
+    // The name `DateTime` does not tell its crate.
     let is_plain = ty::is_scalar(stored) && !ty::exactly(ty::single(stored), "DateTime");
     if field.field.opaque || field.embed.depth.is_some() || is_plain {
         return None;

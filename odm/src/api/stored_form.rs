@@ -120,7 +120,7 @@ impl<T: DeserializeOwned + 'static> Row for Serde<T> {
     }
 }
 
-/// A document as it is stored, for what goes by serde: a typed collection of the driver, the functions of `bson`.
+/// A document as it is stored, for functions that use serde: a typed collection of the driver, the functions of `bson`.
 ///
 /// serde's form of a document is that of JSON, and need not be the one that is stored. This type writes and reads the stored one,
 /// in formats of `bson` alone.
@@ -161,7 +161,7 @@ impl<'de, T: Row> Deserialize<'de> for AsStored<T> {
     }
 }
 
-/// What the driver's collection may be of: documents without a type, [`AsStored<T>`] for a model, [`Serde<T>`] for a type of serde's.
+/// A type of the driver's collection: a document without a type, [`AsStored<T>`] for a model, [`Serde<T>`] for a type of serde's.
 ///
 /// ```
 /// # use samples::model::*;

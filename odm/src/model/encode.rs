@@ -40,7 +40,7 @@ impl StoredValue {
         owned(self.raw()?)
     }
 
-    /// What is read of the value.
+    /// Reads the value.
     pub(crate) fn read<T>(&self, read: impl FnOnce(u8, &mut Input<'_>) -> Read<T>) -> Read<T> {
         stored::read_alone(self.raw.as_bytes(), read)
     }
@@ -60,14 +60,14 @@ pub fn stored<T: Stored>(value: &T) -> BsonResult<Bson> {
     StoredValue::of(value)?.bson()
 }
 
-/// What has fields, as a document. `of` is its name.
+/// Writes a value with fields as a document. `of` is the name of its type, for errors.
 pub(crate) fn stored_document(of: &str, value: &impl Fields) -> Result<RawDocumentBuf> {
     let mut bytes = Vec::with_capacity(512);
     write_behind(of, value, &mut bytes)?;
     raw_document(of, bytes)
 }
 
-/// Writes what has fields as a document behind what is there. `true` where it may break a bound.
+/// Writes a value with fields as a document behind what is there. `true` where it may break a bound.
 pub(crate) fn write_behind(of: &str, value: &impl Fields, bytes: &mut Vec<u8>) -> Result<bool> {
     let mut out = Out::new(std::mem::take(bytes));
     let written = stored::write(value, &mut out);

@@ -353,8 +353,8 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
         Action::new(T::META.collection, "find_one", Box::new(one))
     }
 
-    /// One after the other, with one batch in memory, and a second one on its way. A document that can't be decoded is an item with [`Error::Decode`], and
-    /// the documents after it follow.
+    /// One after the other, with one batch in memory, and a second one on its way. A document that can't be decoded is an item
+    /// with [`Error::Decode`], and the documents after it follow.
     ///
     /// # Errors
     /// Those of the server and the network: from `.await` for the first batch, as an item for a later one.

@@ -146,7 +146,7 @@ macro_rules! each {
     };
 }
 
-/// What is done with each model.
+/// A function of each model.
 pub trait ForEach {
     fn model<T: Sample>(&mut self, name: &'static str);
 }

@@ -141,7 +141,7 @@ fn a_model_without_serde_is_stored_found_and_changed() {
         assert_eq!(inserted.maker.name, "Ada");
         assert_eq!(products.get(inserted.id).await.unwrap(), Some(inserted.clone()));
 
-        // What is stored is of the types of BSON, under the names that are declared.
+        // The stored values have the types of BSON and the declared names.
         let raw = async |name: &str| {
             let found = t.db.collection::<Raw>(name).find_one(doc! {}).await;
             found.unwrap().unwrap()

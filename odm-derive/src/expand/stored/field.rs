@@ -9,7 +9,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Ident, Index, Member};
 
-/// What is generated for one type. The constants of its fields are those of a struct with its parameters, which `code` names.
+/// The generated code of one type. The constants of its fields are those of a struct with its parameters, which `code` names.
 pub struct Code<'a> {
     pub target: &'a Target<'a>,
     /// The type that is written and read.
@@ -239,7 +239,7 @@ impl<'a> Code<'a> {
         Some(quote!(.derived(|| const { &#meta })))
     }
 
-    /// What is read where the field is not there.
+    /// The value that is read where the field is not there.
     fn when_missing(&self, field: &Field) -> TokenStream {
         // A function that reads is not asked then.
         let needed = field.serde.deserialize_with.then(|| quote!(.needed()));

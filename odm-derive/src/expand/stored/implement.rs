@@ -41,7 +41,17 @@ pub fn value(
     read: &TokenStream,
     missing: Option<TokenStream>,
 ) -> TokenStream {
-    let (stored, inline) = (&code.stored, code.inline());
+    stored(code, code.inline(), write, read, missing)
+}
+
+fn stored(
+    code: &Code,
+    inline: Option<TokenStream>,
+    write: &TokenStream,
+    read: &TokenStream,
+    missing: Option<TokenStream>,
+) -> TokenStream {
+    let stored = &code.stored;
     let missing = missing.map(|missing| {
         quote! {
             fn missing() -> #stored::Read<Self> {
@@ -68,25 +78,16 @@ pub fn value(
     code.implement("Stored", methods)
 }
 
-/// `impl Stored` of what has fields.
+/// `impl Stored` of a type with fields.
 pub fn embedded(code: &Code) -> TokenStream {
-    let stored = &code.stored;
-    let methods = quote! {
-        #[inline]
-        fn write(
-            &self,
-            name: &#stored::Name<'_>,
-            bound: #stored::Bound<'_>,
-            out: &mut #stored::Out,
-        ) -> #stored::Done {
-            #stored::embedded(self, name, bound, out)
-        }
-        #[inline]
-        fn read(kind: u8, input: &mut #stored::Input<'_>) -> #stored::Read<Self> {
-            #stored::document(kind, input)
-        }
-    };
-    code.implement("Stored", methods)
+    let module = &code.stored;
+    stored(
+        code,
+        Some(quote!(#[inline])),
+        &quote!(#module::embedded(self, name, bound, out)),
+        &quote!(#module::document(kind, input)),
+        None,
+    )
 }
 
 /// The fields of a tuple, whose names are their places in the array.

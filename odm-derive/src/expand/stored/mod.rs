@@ -17,7 +17,7 @@ use quote::quote;
 use syn::Ident;
 pub use variants::{of_documents, of_enum};
 
-/// What has named fields: a document, a projection of one, an embedded struct.
+/// A struct with named fields: a document, a projection of one, an embedded struct.
 pub fn of_fields(target: &Target) -> TokenStream {
     let mut code = Code::new(target, &target.fields);
     let parts = code.parts(target.container.fields());

@@ -151,7 +151,7 @@ pub trait Flattened {}
 #[diagnostic::do_not_recommend]
 impl<T: Nested<Form: Flattens> + Value> Flattened for T {}
 
-/// What a variant carries whose tag stands beside it.
+/// A value of a variant, with fields beside which the tag stands.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no fields of its own beside which the tag of the enum can stand",
     label = "in a variant of an enum with `tag`",
