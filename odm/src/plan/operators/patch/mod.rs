@@ -187,7 +187,7 @@ impl<R> Changes<R> {
     }
 }
 
-/// How serde writes and reads a field of a patch, whose value it does as `C` says.
+/// Writes and reads a field of a patch by serde, its value as `C` says.
 #[doc(hidden)]
 pub struct OfPatch<C>(PhantomData<C>);
 
