@@ -1,7 +1,7 @@
 //! Whole documents on their way to the database: as they are stored, within their bounds.
 
 use crate::bounds;
-use crate::model::document::Fresh;
+use crate::model::document::{DocumentMeta, Fresh};
 use crate::model::encode::{raw_document, write_behind};
 use crate::model::field::holds_cut;
 use crate::model::meta::{Body, Several};
@@ -24,21 +24,27 @@ pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> R
     let start = bytes.len();
     let written = write_behind(T::META.name, document, bytes);
     let ours = bytes.get(start..).unwrap_or_default();
-    twice::written(
-        document,
-        written.as_ref().map(|may_be_broken| (ours, *may_be_broken)),
-    );
-    let may_be_broken = written?;
-    let raw = RawDocument::from_bytes(ours).map_err(|source| not_encoded(T::META, source))?;
-    if (T::META.extra)() {
-        refuse_own(T::META, raw)?;
-    }
-    bounds::written(T::META, raw, may_be_broken)?;
+    twice::written(document, ours, &written);
+    let raw = within_bounds(T::META, ours, written?)?;
     if const { is_cut::<T>() } {
         // What could not be read again is not sent.
         decode::<T>(T::META, raw)?;
     }
     Ok(())
+}
+
+/// The document of these bytes, if it is within its bounds.
+fn within_bounds<'b>(
+    meta: &'static DocumentMeta,
+    bytes: &'b [u8],
+    may_be_broken: bool,
+) -> Result<&'b RawDocument> {
+    let raw = RawDocument::from_bytes(bytes).map_err(|source| not_encoded(meta, source))?;
+    if (meta.extra)() {
+        refuse_own(meta, raw)?;
+    }
+    bounds::written(meta, raw, may_be_broken)?;
+    Ok(raw)
 }
 
 /// The document, where it is whole before others are asked, and how it is stored. The bounds of one without what is derived from

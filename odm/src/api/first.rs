@@ -4,8 +4,8 @@
 use crate::Error;
 use crate::engine::first::{self, FirstMatch, demands_key};
 use crate::engine::{Reply, Selection};
-use crate::plan::operators::Changes;
 use crate::plan::operators::change::Change;
+use crate::plan::operators::{Changes, UntypedChanges};
 use crate::query::filter::IntoSort;
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
@@ -300,7 +300,7 @@ impl<T: Document> UpdateFirst<T> {
 
     fn send(self, reply: Reply) -> BoxFuture<'static, Result<Option<UpdatedFirst>>> {
         let first = first_of(self.filter, self.by);
-        update_first(self.core, first, self.changes.untyped(), reply)
+        update_first(self.core, first, self.changes.untyped, reply)
     }
 }
 
@@ -310,7 +310,7 @@ type UpdatedFirst = (Updated, Option<RawDocumentBuf>);
 fn update_first(
     core: Core,
     first: Result<FirstMatch>,
-    changes: Changes<()>,
+    changes: UntypedChanges,
     reply: Reply,
 ) -> BoxFuture<'static, Result<Option<UpdatedFirst>>> {
     async move {

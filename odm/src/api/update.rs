@@ -6,7 +6,7 @@ use crate::engine::{self, DocumentById, Outcome, Reply, Selection, WriteKind, Wr
 use crate::model::document::Versioned;
 use crate::plan::operators::change::Change;
 use crate::plan::operators::patch::etag::{Etag, IfMatch};
-use crate::plan::operators::{Built, Changes};
+use crate::plan::operators::{Built, Changes, UntypedChanges};
 use crate::store::core::Core;
 use crate::store::decode;
 use crate::store::options::configured;
@@ -270,7 +270,7 @@ impl<T: Document> Update<T> {
         T: Insertable<T>,
     {
         let new = encoded(new.fresh(crate::now())).map(|(_, raw)| raw);
-        self.changes.insert_whole(match self.which {
+        self.changes.untyped.insert_whole(match self.which {
             UpdateTarget::Key(_) => new,
             _ => new.and_then(without_id),
         });
@@ -314,7 +314,7 @@ impl<T: Document> Update<T> {
         UntypedUpdate {
             core: self.core,
             which: self.which,
-            changes: self.changes.untyped(),
+            changes: self.changes.untyped,
             upsert: self.upsert,
             collation: self.collation,
             reply,
@@ -326,7 +326,7 @@ impl<T: Document> Update<T> {
 struct UntypedUpdate {
     core: Core,
     which: UpdateTarget,
-    changes: Changes<()>,
+    changes: UntypedChanges,
     upsert: bool,
     collation: Option<Collation>,
     reply: Reply,
@@ -371,7 +371,7 @@ impl UntypedUpdate {
 fn by_key(
     core: &Core,
     key: Filter<()>,
-    (changes, upsert, collation): (Changes<()>, bool, Option<Collation>),
+    (changes, upsert, collation): (UntypedChanges, bool, Option<Collation>),
     reply: Reply,
 ) -> Result<Made> {
     let refused = |message: &str| Error::Query {
@@ -689,7 +689,7 @@ impl<T: Document> UpdateMany<T> {
         T: Insertable<T>,
     {
         let new = encoded(new.fresh(crate::now())).map(|(_, raw)| raw);
-        self.changes.insert_whole(new);
+        self.changes.untyped.insert_whole(new);
         self.upsert()
     }
 }
@@ -702,7 +702,7 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
         update_where(UntypedMany {
             core: self.core,
             filter: self.filter.untyped(),
-            changes: self.changes.untyped(),
+            changes: self.changes.untyped,
             upsert: self.upsert,
             counts: self.counts,
             collation: self.collation,
@@ -715,7 +715,7 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
 struct UntypedMany {
     core: Core,
     filter: Filter<()>,
-    changes: Changes<()>,
+    changes: UntypedChanges,
     upsert: bool,
     counts: bool,
     collation: Option<Collation>,

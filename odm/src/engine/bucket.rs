@@ -4,7 +4,7 @@ use crate::engine::execute;
 use crate::model::meta::bucket;
 use crate::model::meta::bucket::{BucketMeta, ROOM, VERSION};
 use crate::plan::operation::{Batching, DocumentById, Reply, UpdateWrite, WriteKind, WriteOperation, Writes};
-use crate::plan::operators::{Built, Changes};
+use crate::plan::operators::{Built, UntypedChanges};
 use crate::plan::outcome::Outcome;
 use crate::plan::touches::prepare;
 use crate::query::aggregate;
@@ -238,7 +238,7 @@ impl BucketWriter {
             let id = found.get("_id").ok().flatten();
             let id = id.and_then(|id| Bson::try_from(id).ok()).unwrap_or(Bson::Null);
             let version = found.get_i64(VERSION).unwrap_or_default();
-            let mut built = Changes::new().build_for(self.core.meta(), false, crate::now())?;
+            let mut built = UntypedChanges::default().build_for(self.core.meta(), false, crate::now())?;
             bucket::merge(&mut built.update, "$set", doc! { ROOM: allowed });
             bucket::merge(&mut built.update, "$inc", doc! { VERSION: 1_i64 });
             match change(&self.core, trace, id.clone(), version, built).await {

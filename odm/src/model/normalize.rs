@@ -6,7 +6,7 @@ use crate::model::shape::{
     self, Body, Bounds, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging,
 };
 use mongodb::bson::{Bson, Document};
-#[cfg(any(test, all(feature = "__oracle", debug_assertions)))]
+#[cfg(all(feature = "__oracle", debug_assertions))]
 use mongodb::bson::{RawDocument, RawDocumentBuf, error::Result as BsonResult};
 
 /// How deep a type is looked into for such a field.
@@ -21,7 +21,7 @@ pub(crate) const fn is_declared(bounds: &Bounds) -> bool {
 }
 
 /// The document with its strings normalized; `None` where no field declares it.
-#[cfg(any(test, all(feature = "__oracle", debug_assertions)))]
+#[cfg(all(feature = "__oracle", debug_assertions))]
 pub(crate) fn document(shape: Shape, document: &RawDocument) -> BsonResult<Option<RawDocumentBuf>> {
     if !is_within(shape, &Bounds::NONE, 0) {
         return Ok(None);

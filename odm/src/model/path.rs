@@ -88,6 +88,16 @@ pub trait Step: 'static {
     /// Whether a variant of an enum is on the way.
     #[doc(hidden)]
     const IN_VARIANT: bool = leads_into_a_variant(Self::WAY);
+    /// Its end as a value, so that what is made of it is compiled once and not for each path.
+    #[doc(hidden)]
+    const END: PathEnd = PathEnd {
+        path: Self::PATH,
+        innermost: Self::INNERMOST,
+        field: Self::FIELD,
+        is_item: Self::ITEM,
+        way: Self::WAY,
+        in_variant: Self::IN_VARIANT,
+    };
     /// The type of the values of type `X` at its end: one, none or several, as the arrays and options on the way say.
     type Many<X: Send>: Send;
 
@@ -99,6 +109,17 @@ pub trait Step: 'static {
     /// Puts values in the places of what was found on the way.
     #[doc(hidden)]
     fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>>;
+}
+
+/// The end of a path: the constants of [`Step`].
+#[doc(hidden)]
+pub struct PathEnd {
+    pub(crate) path: &'static str,
+    pub(crate) innermost: Option<&'static str>,
+    pub(crate) field: Option<&'static FieldMeta>,
+    pub(crate) is_item: bool,
+    pub(crate) way: Option<&'static Way>,
+    pub(crate) in_variant: bool,
 }
 
 /// The document itself, where every path begins.

@@ -7,6 +7,7 @@ use crate::store::options::{CommandOptions, Options, raised};
 use crate::store::session::Session;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::{
     CollectionOptions, FindOneOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
@@ -149,13 +150,8 @@ impl Core {
     }
 
     /// Hands the document with this id to `take`, if there is one.
-    // As an `async fn` its future would hold the arguments twice.
-    #[allow(clippy::manual_async_fn)]
-    pub(crate) fn get<'a>(
-        &'a self,
-        id: Bson,
-        take: Take<'a>,
-    ) -> impl Future<Output = Result<()>> + Send + use<'a> {
+    // In a box it is compiled once, and not with each program.
+    pub(crate) fn get<'a>(&'a self, id: Bson, take: Take<'a>) -> BoxFuture<'a, Result<()>> {
         async move {
             self.may_have_options()?;
             let this = self;
@@ -175,6 +171,7 @@ impl Core {
                 })
                 .await
         }
+        .boxed()
     }
 }
 

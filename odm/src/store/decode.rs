@@ -12,7 +12,10 @@ use std::any::type_name;
 /// The document as a `T`, which its type itself or a part of it is.
 pub(crate) fn decode<T: Row>(meta: &DocumentMeta, doc: &RawDocument) -> Result<T> {
     twice::read::<T>(meta, doc);
-    stored::read(doc.as_bytes()).map_err(|fault| not_read(meta, doc, type_name::<T>(), &fault))
+    match stored::read(doc.as_bytes()) {
+        Ok(document) => Ok(document),
+        Err(fault) => Err(not_read(meta, doc, type_name::<T>(), &fault)),
+    }
 }
 
 #[cold]

@@ -530,7 +530,7 @@ fn edit_of<I: Bucketed>(
     if change.is_empty() {
         return Ok(None);
     }
-    let fate = Fate::Changed(change.operators().clone());
+    let fate = Fate::Changed(change.untyped.operators().clone());
     let changes = I::edit(Changes::new(), Filter::raw(condition.clone()), change);
     Ok(Some(ChangeAll {
         parent,

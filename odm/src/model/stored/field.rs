@@ -119,7 +119,10 @@ impl<T: 'static> Field<T> {
     pub(super) fn if_missing(&self) -> Read<T> {
         match self.default {
             Some(default) => Ok(default()),
-            None => (self.missing)().map_err(|fault| fault.of_field(self.name.text)),
+            None => match (self.missing)() {
+                Ok(value) => Ok(value),
+                Err(fault) => Err(fault.of_field(self.name.text)),
+            },
         }
     }
 
@@ -128,7 +131,7 @@ impl<T: 'static> Field<T> {
     pub(super) fn read(&self, kind: u8, input: &mut Input<'_>) -> Read<T> {
         match (self.read)(kind, input) {
             Ok(value) => Ok(value),
-            Err(fault) => Err(self.blame(fault)),
+            Err(fault) => Err(fault.of_field(self.name.text)),
         }
     }
 
@@ -156,10 +159,6 @@ impl<T: 'static> Field<T> {
     #[inline]
     pub fn value_of(&self, kind: u8, input: &mut Input<'_>) -> Read<T> {
         (self.read)(kind, input)
-    }
-
-    fn blame(&self, fault: Box<Fault>) -> Box<Fault> {
-        fault.of_field(self.name.text)
     }
 }
 

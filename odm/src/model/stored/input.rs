@@ -1,6 +1,7 @@
 //! The bytes of BSON as they are read: each step checks that they are there.
 
 use super::fault::{Done, Fault, Read};
+use ascii::AsAsciiStr;
 
 /// The bytes that stand before values of each type.
 pub(super) mod kind {
@@ -38,6 +39,23 @@ pub struct Input<'a> {
     level: u32,
     /// Whether whole doubles are no integers here.
     is_exact: bool,
+}
+
+/// Minimum length of a text that is checked in blocks.
+const BLOCK: usize = 64;
+
+/// The text of these bytes, if they are UTF-8.
+///
+/// The standard library and `simdutf8` look at the bytes of a short text one by one, which takes longer than its allocation. Most short
+/// texts are ASCII.
+#[inline]
+fn utf8(bytes: &[u8]) -> Option<&str> {
+    if bytes.len() < BLOCK
+        && let Ok(text) = bytes.as_ascii_str()
+    {
+        return Some(text.as_str());
+    }
+    simdutf8::basic::from_utf8(bytes).ok()
 }
 
 impl<'a> Input<'a> {
@@ -90,7 +108,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn slice(&mut self, len: usize) -> Read<&'a [u8]> {
         match self.rest.split_at_checked(len) {
             Some((bytes, rest)) => {
@@ -101,7 +119,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn length(&mut self) -> Read<usize> {
         usize::try_from(i32::from_le_bytes(self.take()?)).map_err(|_| Fault::malformed())
     }
@@ -147,11 +165,11 @@ impl<'a> Input<'a> {
     }
 
     /// A text with its length.
-    #[inline]
+    #[inline(always)]
     pub(super) fn text(&mut self) -> Read<&'a str> {
         let len = self.length()?;
         match self.slice(len)?.split_last() {
-            Some((0, text)) => std::str::from_utf8(text).map_err(|_| Fault::malformed()),
+            Some((0, text)) => utf8(text).ok_or_else(Fault::malformed),
             _ => Err(Fault::malformed()),
         }
     }

@@ -21,37 +21,27 @@ fn items<'a>(kind: u8, input: &mut Input<'a>) -> Read<Input<'a>> {
     input.nested()
 }
 
-/// Calls `put` with each item of an array. With the first item it says how many more are
-/// expected, if they are as large as that one.
-#[inline]
-fn each<T: Stored>(kind: u8, input: &mut Input<'_>, mut put: impl FnMut(T, usize)) -> Done {
-    let mut items = items(kind, input)?;
-    let (mut position, all) = (0, items.rest().len());
-    while let Some(kind) = items.item()? {
-        let item = match T::read(kind, &mut items) {
-            Ok(item) => item,
-            Err(fault) => return Err(fault.at(Step::Item(position))),
-        };
-        let mut more = 0;
-        if position == 0 {
-            let rest = items.rest().len();
-            more = rest / (all - rest).max(1);
-            more = more.min(MAX_RESERVED / size_of::<T>().max(1)) + 1;
-        }
-        put(item, more);
-        position += 1;
-    }
-    Ok(())
+/// How many items stand behind the first one, if they are as long as that.
+fn expected(all: usize, rest: usize, size: usize) -> usize {
+    let more = rest / (all - rest).max(1);
+    more.min(MAX_RESERVED / size.max(1))
 }
 
 fn read_list<T: Stored>(kind: u8, input: &mut Input<'_>) -> Read<Vec<T>> {
+    let mut items = items(kind, input)?;
+    let all = items.rest().len();
     let mut list = Vec::new();
-    each(kind, input, |item, more| {
-        if more > 0 {
-            list.reserve(more);
+    while let Some(kind) = items.item()? {
+        match T::read(kind, &mut items) {
+            Ok(item) => {
+                if list.is_empty() {
+                    list.reserve(expected(all, items.rest().len(), size_of::<T>()) + 1);
+                }
+                list.push(item);
+            }
+            Err(fault) => return Err(fault.at(Step::Item(list.len()))),
         }
-        list.push(item);
-    })?;
+    }
     Ok(list)
 }
 
@@ -81,26 +71,26 @@ fn write_list<'t, T: Stored>(
     out: &mut Out,
 ) -> Done {
     let count = write_items(items, name, bound, out)?;
-    out.check(bound, |limit| limit.allows_items(count));
+    out.check_items(bound, count);
     Ok(())
 }
 
 macro_rules! lists {
-    ($($ty:ty, [$($p:tt)*], $collect:expr;)*) => {$(
+    ($($ty:ty, [$($p:tt)*] $(, $collect:expr)?;)*) => {$(
         impl<$($p)*> Stored for $ty {
             fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
                 write_list(self.iter(), name, bound, out)
             }
 
             fn read(kind: u8, input: &mut Input<'_>) -> Read<Self> {
-                read_list(kind, input).map($collect)
+                read_list(kind, input)$(.map($collect))?
             }
         }
     )*};
 }
 
 lists! {
-    Vec<T>, [T: Stored], |list| list;
+    Vec<T>, [T: Stored];
     VecDeque<T>, [T: Stored], VecDeque::from;
     Box<[T]>, [T: Stored], Vec::into_boxed_slice;
     Arc<[T]>, [T: Stored], Arc::from;
@@ -114,10 +104,15 @@ macro_rules! sets {
             }
 
             fn read(kind: u8, input: &mut Input<'_>) -> Read<Self> {
-                let mut set = Self::default();
-                each(kind, input, |item, _| {
-                    set.insert(item);
-                })?;
+                let mut items = items(kind, input)?;
+                let (mut set, mut position) = (Self::default(), 0);
+                while let Some(kind) = items.item()? {
+                    match T::read(kind, &mut items) {
+                        Ok(item) => set.insert(item),
+                        Err(fault) => return Err(fault.at(Step::Item(position))),
+                    };
+                    position += 1;
+                }
                 Ok(set)
             }
         }

@@ -75,7 +75,7 @@ fn write_map<'m, K: Key, V: Stored>(
         count += 1;
     }
     out.end(begin);
-    out.check(bound, |limit| limit.allows_items(count));
+    out.check_items(bound, count);
     Ok(())
 }
 

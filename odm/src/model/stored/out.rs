@@ -224,6 +224,11 @@ impl Out {
         self.check(bound, |limit| limit.allows_parts());
     }
 
+    /// Compares the number of items, or of entries of a map.
+    pub(super) fn check_items(&mut self, bound: Bound<'_>, count: usize) {
+        self.check(bound, |limit| limit.allows_items(count));
+    }
+
     /// Leaves a value to the walk.
     pub(super) fn leave_to_walk(&mut self) {
         self.broken = true;

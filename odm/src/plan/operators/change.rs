@@ -80,8 +80,9 @@ pub trait Change<R: Rooted>: Sized {
         value: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
+        self.changes().untyped.in_variant::<P>();
         self.changes()
+            .untyped
             .whole::<V, C>("$set", P::PATH, P::FIELD, value, never);
         self
     }
@@ -132,8 +133,9 @@ pub trait Change<R: Rooted>: Sized {
         value: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
-        self.changes().not_in_variant::<P>();
+        self.changes().untyped.not_in_variant::<P>();
         self.changes()
+            .untyped
             .whole::<V, C>("$setOnInsert", P::PATH, P::FIELD, value, never);
         self
     }
@@ -154,11 +156,14 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        self.changes().can_be_checked("current_date", P::PATH, P::FIELD);
+        self.changes().untyped.in_variant::<P>();
         self.changes()
+            .untyped
+            .can_be_checked("current_date", P::PATH, P::FIELD);
+        self.changes()
+            .untyped
             .put("$currentDate", P::PATH, Bson::Boolean(true), never);
-        self.changes().without_aliases(P::PATH, P::FIELD);
+        self.changes().untyped.without_aliases(P::PATH, P::FIELD);
         self
     }
 
@@ -175,10 +180,11 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
+        self.changes().untyped.in_variant::<P>();
         self.changes()
+            .untyped
             .put("$unset", P::PATH, Bson::String(String::new()), never);
-        self.changes().without_aliases(P::PATH, P::FIELD);
+        self.changes().untyped.without_aliases(P::PATH, P::FIELD);
         self
     }
 
@@ -214,9 +220,9 @@ pub trait Change<R: Rooted>: Sized {
         V: Takes<K>,
     {
         field(R::rooted());
-        self.changes().in_variant::<P>();
+        self.changes().untyped.in_variant::<P>();
         let value = value(R::rooted()).into_bson();
-        self.changes().computed(P::PATH, P::FIELD, value);
+        self.changes().untyped.computed(P::PATH, P::FIELD, value);
         self
     }
 
@@ -240,8 +246,8 @@ pub trait Change<R: Rooted>: Sized {
         by: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
             changes.add(P::PATH, P::FIELD, by);
         }
@@ -270,8 +276,8 @@ pub trait Change<R: Rooted>: Sized {
         by: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
             changes.take(P::PATH, P::FIELD, by);
         }
@@ -293,8 +299,8 @@ pub trait Change<R: Rooted>: Sized {
         by: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
             changes.multiply(P::PATH, P::FIELD, by);
         }
@@ -316,8 +322,9 @@ pub trait Change<R: Rooted>: Sized {
         value: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
+        self.changes().untyped.in_variant::<P>();
         self.changes()
+            .untyped
             .whole::<V, C>("$min", P::PATH, P::FIELD, value, never);
         self
     }
@@ -336,8 +343,9 @@ pub trait Change<R: Rooted>: Sized {
         value: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
+        self.changes().untyped.in_variant::<P>();
         self.changes()
+            .untyped
             .whole::<V, C>("$max", P::PATH, P::FIELD, value, never);
         self
     }
@@ -377,8 +385,8 @@ pub trait Change<R: Rooted>: Sized {
         items: impl IntoIterator<Item = V>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
         if A::SET || P::FIELD.is_some_and(checked::has_unique_items) {
             changes.add_items(P::PATH, P::FIELD, values)
@@ -409,8 +417,8 @@ pub trait Change<R: Rooted>: Sized {
         place: impl FnOnce(Placed<A::Item>) -> Placed<A::Item>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
         let is_set = A::SET || P::FIELD.is_some_and(checked::has_unique_items);
         changes.place(P::PATH, P::FIELD, is_set, (values, place(Placed::new())));
@@ -437,8 +445,8 @@ pub trait Change<R: Rooted>: Sized {
         item: impl Operand<A::Item>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         let values = changes.items::<A::Item, _>(P::PATH, P::FIELD, [item]);
         changes.add_items(P::PATH, P::FIELD, values);
         self
@@ -475,8 +483,8 @@ pub trait Change<R: Rooted>: Sized {
         items: impl IntoIterator<Item = V>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         let mut values = Vec::new();
         for item in items {
             if let Some(value) = changes.value(encode_bson::<A::Item, Plain>(P::PATH, item)) {
@@ -526,8 +534,8 @@ pub trait Change<R: Rooted>: Sized {
         condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         let condition = of_item::<A, P>(condition(<Element<A::Item> as Rooted>::rooted()));
         if let Some(condition) = changes.value(condition) {
             let before = changes.operators.get_document("$pull").ok();
@@ -559,8 +567,8 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         changes.needs_value(P::PATH, P::FIELD);
         changes.put("$pop", P::PATH, Bson::Int32(-1), never);
         self
@@ -579,8 +587,8 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         changes.needs_value(P::PATH, P::FIELD);
         changes.put("$pop", P::PATH, Bson::Int32(1), never);
         self
@@ -609,8 +617,8 @@ pub trait Change<R: Rooted>: Sized {
         change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
         // The server refuses a condition that no change uses.
         if inner.is_empty() {
@@ -618,7 +626,7 @@ pub trait Change<R: Rooted>: Sized {
         }
         let condition = on_items::<A, P>(condition(<Element<A::Item> as Rooted>::rooted()));
         if let Some(condition) = changes.value(condition) {
-            changes.change_items(P::PATH, P::FIELD, Some(condition), inner);
+            changes.change_items(P::PATH, P::FIELD, Some(condition), inner.untyped);
         }
         self
     }
@@ -638,11 +646,11 @@ pub trait Change<R: Rooted>: Sized {
         change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
         if !inner.is_empty() {
-            changes.change_items(P::PATH, P::FIELD, None, inner);
+            changes.change_items(P::PATH, P::FIELD, None, inner.untyped);
         }
         self
     }
@@ -662,8 +670,8 @@ pub trait Change<R: Rooted>: Sized {
         new: impl Operand<A::Item>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         let name = format!("e{}", changes.next_identifier());
         let old = changes.value(encode_bson::<A::Item, Plain>(P::PATH, old));
         let old = old.map(|old| normalized(P::FIELD, old));
@@ -707,8 +715,8 @@ pub trait Change<R: Rooted>: Sized {
         value: impl Operand<A::Item>,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         if !changes.key::<A>(P::PATH, P::FIELD, key) {
             return self;
         }
@@ -737,8 +745,8 @@ pub trait Change<R: Rooted>: Sized {
         key: &str,
     ) -> Self {
         field(R::rooted());
-        self.changes().in_variant::<P>();
-        let changes = self.changes();
+        self.changes().untyped.in_variant::<P>();
+        let changes = &mut self.changes().untyped;
         if changes.key::<A>(P::PATH, P::FIELD, key) {
             changes.needs_own_name(P::PATH, P::FIELD);
             changes.put(
@@ -765,7 +773,7 @@ pub trait Change<R: Rooted>: Sized {
     /// # Ok(()) }
     /// ```
     fn raw(mut self, update: Document) -> Self {
-        let changes = self.changes();
+        let changes = &mut self.changes().untyped;
         for (operator, fields) in update {
             if !operator.starts_with('$') {
                 changes.problem(format!(

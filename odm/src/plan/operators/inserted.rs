@@ -8,7 +8,7 @@ use crate::model::shape::{self, Managed};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::implied::demanded_by;
 use crate::plan::operators::names::joined_names;
-use crate::plan::operators::{Built, Changes, pushed, replace, written};
+use crate::plan::operators::{Built, UntypedChanges, pushed, replace, written};
 use crate::store::fields::at;
 use crate::{Error, Result, Rule, bounds};
 use mongodb::bson::oid::ObjectId;
@@ -36,9 +36,9 @@ fn all_demanded(condition: &Document) -> Vec<(&str, &Bson)> {
     all
 }
 
-impl Changes<()> {
+impl UntypedChanges {
     /// Says which values the condition of an upsert gives to the document that is inserted: these are not those of the document
-    /// that the upsert [is given](Changes::insert_whole).
+    /// that the upsert [is given](UntypedChanges::insert_whole).
     pub(crate) fn insert_by(&mut self, condition: &Document, given: &[(&'static str, Bson)]) {
         if self.inserted.is_none() {
             return;

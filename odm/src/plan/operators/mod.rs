@@ -85,6 +85,13 @@ impl<I> Rooted for Element<I> {
 /// ```
 #[must_use = "changes do nothing until an update takes them"]
 pub struct Changes<R> {
+    pub(crate) untyped: UntypedChanges,
+    of: PhantomData<fn() -> R>,
+}
+
+/// The changes without the type of the document, so that what collects them is compiled once and not for each type.
+#[derive(Default)]
+pub(crate) struct UntypedChanges {
     operators: Document,
     array_filters: Vec<Document>,
     /// Of the items of an array: the number of identifiers that are taken by the update around them.
@@ -104,7 +111,6 @@ pub struct Changes<R> {
     /// The fields of variants that are changed and have defaults, by their names.
     with_default: Vec<(&'static str, &'static FieldMeta)>,
     error: Option<Box<Error>>,
-    of: PhantomData<fn() -> R>,
 }
 
 /// A field that is changed in MongoDB's own words, where no path rules out what the library writes itself.
@@ -436,18 +442,7 @@ pub(crate) enum KnownItems {
 impl<R> Default for Changes<R> {
     fn default() -> Self {
         Changes {
-            operators: Document::new(),
-            array_filters: Vec::new(),
-            identifiers: 0,
-            guards: Vec::new(),
-            violations: Vec::new(),
-            level: 0,
-            array: None,
-            raw: Vec::new(),
-            inserted: None,
-            demanded: Vec::new(),
-            with_default: Vec::new(),
-            error: None,
+            untyped: UntypedChanges::default(),
             of: PhantomData,
         }
     }
@@ -456,8 +451,8 @@ impl<R> Default for Changes<R> {
 impl<R> std::fmt::Debug for Changes<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Changes")
-            .field("operators", &self.operators)
-            .field("array_filters", &self.array_filters)
+            .field("operators", &self.untyped.operators)
+            .field("array_filters", &self.untyped.array_filters)
             .finish()
     }
 }
@@ -475,18 +470,16 @@ impl<R> Changes<R> {
     }
 
     /// No change yet of the items of this array of `above`.
-    fn of_items<P>(above: &Changes<P>, array: &str, field: Option<&'static FieldMeta>) -> Changes<R> {
+    fn of_items(above: &UntypedChanges, array: &str, field: Option<&'static FieldMeta>) -> Changes<R> {
         Changes {
-            level: above.level + 2 + array.matches('.').count() as u32,
-            array: field,
-            identifiers: above.next_identifier() + 1,
-            ..Changes::default()
+            untyped: UntypedChanges {
+                level: above.level + 2 + array.matches('.').count() as u32,
+                array: field,
+                identifiers: above.next_identifier() + 1,
+                ..UntypedChanges::default()
+            },
+            of: PhantomData,
         }
-    }
-
-    /// The number of the next array filter, which has the identifier `e` with this number.
-    fn next_identifier(&self) -> usize {
-        self.identifiers + self.array_filters.len()
     }
 
     /// Whether nothing would change: then nothing is written.
@@ -496,6 +489,25 @@ impl<R> Changes<R> {
     /// assert!(odm::update::Changes::<Person>::new().is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
+        self.untyped.is_empty()
+    }
+}
+
+impl<T: crate::Document> Changes<T> {
+    /// The update as MongoDB takes it, with the library's own changes; or what breaks a bound.
+    pub(crate) fn build(self, upsert: bool, now: DateTime) -> Result<Built> {
+        self.untyped.build_for(T::META, upsert, now)
+    }
+}
+
+impl UntypedChanges {
+    /// The number of the next array filter, which has the identifier `e` with this number.
+    fn next_identifier(&self) -> usize {
+        self.identifiers + self.array_filters.len()
+    }
+
+    /// Whether nothing would change: then nothing is written.
+    pub(crate) fn is_empty(&self) -> bool {
         self.operators.is_empty() && self.error.is_none()
     }
 
@@ -1095,12 +1107,12 @@ impl<R> Changes<R> {
     }
 
     /// Takes the changes of the items of an array that match this condition; `None` for all.
-    fn change_items<I>(
+    fn change_items(
         &mut self,
         array: &'static str,
         field: Option<&'static FieldMeta>,
         within: Option<Document>,
-        mut changes: Changes<I>,
+        mut changes: UntypedChanges,
     ) {
         if array.is_empty() {
             return self
@@ -1143,7 +1155,7 @@ impl<R> Changes<R> {
     /// Takes the changes of items, whose names are relative, as changes below `prefix` (`items.$[e0]`).
     ///
     /// `array` is the array's name, and `within` says which of its items are changed.
-    fn below<I>(&mut self, array: &str, within: &Document, prefix: &str, changes: Changes<I>) {
+    fn below(&mut self, array: &str, within: &Document, prefix: &str, changes: UntypedChanges) {
         let has_only_array = changes.only_array().is_some();
         if let Some((name, _)) = variant_fills(&changes.operators, &changes.with_default).next() {
             self.problem(format!(
@@ -1365,36 +1377,8 @@ const OPERATORS: [&str; 13] = [
     "$currentDate",
 ];
 
-impl<R> Changes<R> {
-    /// The same, without the type of the documents.
-    pub(crate) fn untyped(self) -> Changes<()> {
-        Changes {
-            operators: self.operators,
-            array_filters: self.array_filters,
-            identifiers: self.identifiers,
-            guards: self.guards,
-            violations: self.violations,
-            level: self.level,
-            array: self.array,
-            raw: self.raw,
-            inserted: self.inserted,
-            demanded: self.demanded,
-            with_default: self.with_default,
-            error: self.error,
-            of: PhantomData,
-        }
-    }
-}
-
-impl<T: crate::Document> Changes<T> {
-    /// The update as MongoDB takes it, with the library's own changes; or what breaks a bound.
-    pub(crate) fn build(self, upsert: bool, now: DateTime) -> Result<Built> {
-        self.untyped().build_for(T::META, upsert, now)
-    }
-}
-
-impl Changes<()> {
-    /// The same for documents of this type.
+impl UntypedChanges {
+    /// The update of documents of this type as MongoDB takes it, with the library's own changes; or what breaks a bound.
     pub(crate) fn build_for(
         mut self,
         meta: &'static DocumentMeta,
@@ -1688,7 +1672,7 @@ fn never(_: &mut Bson, _: Bson) -> Result<(), ()> {
     Err(())
 }
 
-impl<R> Changes<R> {
+impl UntypedChanges {
     fn key<A: Array>(&mut self, name: &str, field: Option<&'static FieldMeta>, key: &str) -> bool {
         if !A::MAP {
             self.problem(format!("`{name}` is not a map: its items have no keys"));
@@ -1727,8 +1711,8 @@ mod tests {
         },
     );
 
-    fn added(by: i32) -> Changes<()> {
-        let mut changes = Changes::new();
+    fn added(by: i32) -> UntypedChanges {
+        let mut changes = UntypedChanges::default();
         changes.add("level", Some(LEVEL), by.into());
         changes
     }
@@ -1769,7 +1753,7 @@ mod tests {
 
     #[test]
     fn a_number_added_to_a_missing_one_in_an_item_keeps_both_bounds() {
-        let mut changes = Changes::<()>::new();
+        let mut changes = UntypedChanges::default();
         let within = doc! { "a": { "$eq": 1 } };
         changes.below("items", &within, "items.$[e0]", added(5));
         let offenders: Vec<Document> = changes.guards.iter().filter_map(Guard::offenders).collect();
@@ -1805,17 +1789,18 @@ mod tests {
         let deep = |levels: usize| (1..levels).fold(doc! {}, |inner, _| doc! { "d": inner });
         let mut refused = 0;
         for levels in 90..110 {
-            let set = |changes: &mut Changes<()>, path: &str| {
+            let set = |changes: &mut UntypedChanges, path: &str| {
                 let value = encode::<Document, Plain>(path, deep(levels));
                 changes.checked(path, Some(EXTRA), value, GuardPart::Whole);
             };
-            let mut direct = Changes::<()>::new();
+            let mut direct = UntypedChanges::default();
             set(&mut direct, "list.items.0.extra");
-            let mut outer = Changes::<()>::new();
-            let mut inner = Changes::<()>::of_items(&outer, "list.items", None);
+            let mut outer = UntypedChanges::default();
+            let mut inner = Changes::<()>::of_items(&outer, "list.items", None).untyped;
             set(&mut inner, "extra");
             outer.below("list.items", &Document::new(), "list.items.$[e0]", inner);
-            let found = |changes: &Changes<()>| changes.violations.iter().map(|v| v.rule.clone()).collect();
+            let found =
+                |changes: &UntypedChanges| changes.violations.iter().map(|v| v.rule.clone()).collect();
             let (direct, through): (Vec<Rule>, Vec<Rule>) = (found(&direct), found(&outer));
             assert_eq!(direct, through, "{levels}");
             refused += direct.len();
@@ -1849,7 +1834,7 @@ mod tests {
 
     #[test]
     fn pushes_onto_one_array_are_one() {
-        let mut changes = Changes::<()>::new();
+        let mut changes = UntypedChanges::default();
         for items in [vec![Bson::from(1)], vec![2.into(), 3.into()], vec![4.into()]] {
             changes.each("$push", "a", items);
         }
@@ -1868,7 +1853,7 @@ mod tests {
             doc! { "$each": [1], "$sort": 1 },
             doc! { "$each": [], "$slice": 0 },
         ] {
-            let mut changes = Changes::<()>::new();
+            let mut changes = UntypedChanges::default();
             changes.put("$push", "a", placed.clone().into(), never);
             changes.each("$push", "a", vec![2.into()]);
             let error = changes.error.expect("refused").to_string();

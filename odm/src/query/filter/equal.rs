@@ -11,7 +11,7 @@
 //! beside a date: two dates are equal where they are the same moment.
 
 use crate::model::key::Key;
-use crate::model::path::Step;
+use crate::model::path::PathEnd;
 use crate::model::shape::{
     Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging, items, of_field,
 };
@@ -145,18 +145,18 @@ pub(crate) struct ComparedField {
 
 impl ComparedField {
     /// The field at the end of a path; `None` where values are compared as they are stored.
-    pub(crate) fn of<P: Step>(item: bool) -> Option<ComparedField> {
-        let field = P::FIELD?;
-        let item = item || P::ITEM;
+    pub(crate) fn of(end: &PathEnd, item: bool) -> Option<ComparedField> {
+        let field = end.field?;
+        let item = item || end.is_item;
         if item {
-            return ComparedField::items(field, P::PATH);
+            return ComparedField::items(field, end.path);
         }
         // What stands in `_id` the server compares as it is stored, whatever is asked.
-        if is_plain(field, 0) || P::PATH == "_id" {
+        if is_plain(field, 0) || end.path == "_id" {
             return None;
         }
-        let name = P::INNERMOST.map_or(P::PATH, |array| {
-            P::PATH
+        let name = end.innermost.map_or(end.path, |array| {
+            end.path
                 .strip_prefix(array)
                 .unwrap_or_default()
                 .trim_start_matches('.')
@@ -164,7 +164,7 @@ impl ComparedField {
         Some(ComparedField {
             field,
             item,
-            array: P::INNERMOST.map(str::to_owned),
+            array: end.innermost.map(str::to_owned),
             name: name.to_owned(),
         })
     }

@@ -14,7 +14,7 @@ pub(crate) mod seen;
 use crate::model::copy::Entry;
 use crate::model::geo::{Area, Geometry, Located, Meters, Point};
 use crate::model::normalize;
-use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, Root, Step, StoredByType};
+use crate::model::path::{Codec, Each, Holds, Path, PathEnd, Plain, PlainItems, Root, Step, StoredByType};
 use crate::model::reference::{Wrapped, Wraps};
 use crate::model::stored::Stored;
 use crate::model::value::{List, Ordered, Text, Value, Whole};
@@ -46,16 +46,21 @@ use std::ops::{BitAnd, BitOr, Not};
 /// ```
 #[must_use = "a filter does nothing until a query takes it"]
 pub struct Filter<R> {
+    condition: Condition,
+    of: PhantomData<fn() -> R>,
+}
+
+/// The condition of a filter without the type of the documents, so that what makes conditions is compiled once and not for each type.
+struct Condition {
     doc: Result<Document, Box<Error>>,
     /// Values of fields that each document has which fits, and that the condition does not say as the server takes them for a new
     /// document.
     given: Vec<(&'static str, Bson)>,
-    of: PhantomData<fn() -> R>,
 }
 
 impl<R> std::fmt::Debug for Filter<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.doc {
+        match &self.condition.doc {
             Ok(doc) => doc.fmt(f),
             Err(error) => error.fmt(f),
         }
@@ -88,11 +93,7 @@ impl<R> Filter<R> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn raw(doc: Document) -> Filter<R> {
-        Filter {
-            doc: Ok(doc),
-            given: Vec::new(),
-            of: PhantomData,
-        }
+        Condition::raw(doc).typed()
     }
 
     /// All of these hold; none given, every document.
@@ -149,130 +150,167 @@ impl<R> Filter<R> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn into_document(self) -> Result<Document> {
-        self.doc.map_err(|error| *error)
+        self.condition.into_document()
     }
 
     /// The condition, unless it holds an error.
     pub(crate) fn document(&self) -> Option<&Document> {
-        self.doc.as_ref().ok()
+        self.condition.doc.as_ref().ok()
     }
 
     /// The same, without the type of the documents.
     pub(crate) fn untyped(self) -> Filter<()> {
-        Filter {
-            doc: self.doc,
-            given: self.given,
-            of: PhantomData,
-        }
+        self.condition.typed()
     }
 
     pub(crate) fn of(doc: Result<Document>) -> Filter<R> {
-        Filter {
-            doc: doc.map_err(Box::new),
-            given: Vec::new(),
-            of: PhantomData,
-        }
+        Condition::of(doc).typed()
     }
 
     fn on(name: &str, operator: &str, value: Result<Bson>) -> Filter<R> {
-        Filter {
-            doc: value
-                .map(|value| condition(name, operator, value))
-                .map_err(Box::new),
-            given: Vec::new(),
-            of: PhantomData,
-        }
+        Condition::on(name, operator, value).typed()
     }
 
     /// On the value of a field as a reader sees it, or of items of its array: where it is missing, its default. Within a variant, of
     /// documents that have it.
-    pub(crate) fn of_field<P: Step>(
-        operator: &'static str,
-        mut value: Result<Bson>,
-        item: bool,
-    ) -> Filter<R> {
-        if let (Some(field), Ok(value)) = (P::FIELD.filter(|field| normalize::is_possible(field)), &mut value)
-        {
-            normalize::operand(field, item || P::ITEM, operator, value);
-        }
-        if !P::IN_VARIANT {
-            return Filter::of_seen::<P>(operator, value, item);
-        }
-        match denied(operator) {
-            Some(operator) if in_items_of_variants(P::WAY) => {
-                Filter::of_seen::<P>(operator, value, item).in_no_variant::<P>()
-            }
-            _ => Filter::of_seen::<P>(operator, value, item).in_variant::<P>(),
-        }
+    pub(crate) fn of_field<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
+        Condition::of_field(&P::END, operator, value, item).typed()
     }
 
     /// The condition on what is in a variant, for documents or items that have this variant.
     pub(crate) fn in_variant<P: Step>(self) -> Filter<R> {
-        if !P::IN_VARIANT {
+        self.condition.in_variant(&P::END).typed()
+    }
+
+    /// The condition, and the values that a document has which an upsert by it inserts, so far as the server can't take them from
+    /// the condition.
+    pub(crate) fn into_upsert(self) -> Result<(Document, Vec<(&'static str, Bson)>)> {
+        self.condition.into_upsert()
+    }
+}
+
+impl Condition {
+    fn raw(doc: Document) -> Condition {
+        Condition {
+            doc: Ok(doc),
+            given: Vec::new(),
+        }
+    }
+
+    fn of(doc: Result<Document>) -> Condition {
+        Condition {
+            doc: doc.map_err(Box::new),
+            given: Vec::new(),
+        }
+    }
+
+    fn on(name: &str, operator: &str, value: Result<Bson>) -> Condition {
+        Condition::of(value.map(|value| condition(name, operator, value)))
+    }
+
+    fn typed<R>(self) -> Filter<R> {
+        Filter {
+            condition: self,
+            of: PhantomData,
+        }
+    }
+
+    fn into_document(self) -> Result<Document> {
+        self.doc.map_err(|error| *error)
+    }
+
+    /// On the value of a field as a reader sees it, or of items of its array: where it is missing, its default. Within a variant, of
+    /// documents that have it.
+    fn of_field(
+        end: &'static PathEnd,
+        operator: &'static str,
+        mut value: Result<Bson>,
+        item: bool,
+    ) -> Condition {
+        if let (Some(field), Ok(value)) = (
+            end.field.filter(|field| normalize::is_possible(field)),
+            &mut value,
+        ) {
+            normalize::operand(field, item || end.is_item, operator, value);
+        }
+        if !end.in_variant {
+            return Condition::of_seen(end, operator, value, item);
+        }
+        match denied(operator) {
+            Some(operator) if in_items_of_variants(end.way) => {
+                Condition::of_seen(end, operator, value, item).in_no_variant(end)
+            }
+            _ => Condition::of_seen(end, operator, value, item).in_variant(end),
+        }
+    }
+
+    /// The condition on what is in a variant, for documents or items that have this variant.
+    fn in_variant(self, end: &PathEnd) -> Condition {
+        if !end.in_variant {
             return self;
         }
-        Filter {
-            doc: self.doc.map(|doc| with_variants(P::WAY, doc)),
+        Condition {
+            doc: self.doc.map(|doc| with_variants(end.way, doc)),
             ..self
         }
     }
 
     /// That an item has the variant, and that of none which has it this is so.
-    fn in_no_variant<P: Step>(self) -> Filter<R> {
-        let there = with_variants(P::WAY, Document::new());
+    fn in_no_variant(self, end: &PathEnd) -> Condition {
+        let there = with_variants(end.way, Document::new());
         let doc = self
             .doc
-            .map(|doc| both(there, doc! { "$nor": [with_variants(P::WAY, doc)] }));
-        Filter { doc, ..self }
+            .map(|doc| both(there, doc! { "$nor": [with_variants(end.way, doc)] }));
+        Condition { doc, ..self }
     }
 
-    fn of_seen<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
+    fn of_seen(end: &'static PathEnd, operator: &'static str, value: Result<Bson>, item: bool) -> Condition {
         let seen = value.as_ref().ok();
-        let seen = seen.and_then(|value| Seen::of(P::WAY, AskedValue::Operator(operator, value)));
-        Filter::of_value::<P>(operator, value, item).seen(P::PATH, seen)
+        let seen = seen.and_then(|value| Seen::of(end.way, AskedValue::Operator(operator, value)));
+        Condition::of_value(end, operator, value, item).seen(end.path, seen)
     }
 
-    fn seen(self, name: &str, seen: Option<Seen>) -> Filter<R> {
+    fn seen(self, name: &str, seen: Option<Seen>) -> Condition {
         match (self.doc, seen) {
-            (Ok(stored), Some(seen)) => Filter {
+            (Ok(stored), Some(seen)) => Condition {
                 doc: Ok(seen.apply(name, stored)),
                 ..self
             },
-            (doc, _) => Filter { doc, ..self },
+            (doc, _) => Condition { doc, ..self },
         }
     }
 
     /// The same for the value of a field, or of items of its array: one of several parts is compared by them.
-    fn of_value<P: Step>(operator: &str, value: Result<Bson>, item: bool) -> Filter<R> {
+    fn of_value(end: &'static PathEnd, operator: &str, value: Result<Bson>, item: bool) -> Condition {
         let place = match &value {
-            Ok(_) => ComparedField::of::<P>(item),
+            Ok(_) => ComparedField::of(end, item),
             Err(_) => None,
         };
         let (Some(place), Ok(value)) = (place, &value) else {
             return match (item, operator, value) {
                 // `null` is also what is not there.
                 (true, "$eq", Ok(Bson::Null)) => {
-                    Filter::raw(doc! { P::PATH: { "$elemMatch": { "$eq": Bson::Null } } })
+                    Condition::raw(doc! { end.path: { "$elemMatch": { "$eq": Bson::Null } } })
                 }
-                (_, operator, value) => Filter::on(P::PATH, operator, value),
+                (_, operator, value) => Condition::on(end.path, operator, value),
             };
         };
         let is_whole = operator == "$eq" && place.stands_alone() && *value != Bson::Null;
         let given = if is_whole && !place.is_inserted(value) {
-            vec![(P::PATH, value.clone())]
+            vec![(end.path, value.clone())]
         } else {
             Vec::new()
         };
-        Filter {
+        Condition {
             given,
-            ..Filter::of(place.condition(operator, value.clone()))
+            ..Condition::of(place.condition(operator, value.clone()))
         }
     }
 
     /// The condition, and the values that a document has which an upsert by it inserts, so far as the server can't take them from
     /// the condition.
-    pub(crate) fn into_upsert(self) -> Result<(Document, Vec<(&'static str, Bson)>)> {
-        let Filter { doc, given, .. } = self;
+    fn into_upsert(self) -> Result<(Document, Vec<(&'static str, Bson)>)> {
+        let Condition { doc, given, .. } = self;
         let mut doc = doc.map_err(|error| *error)?;
         if !given.is_empty() {
             let of_given = |name: &str| {
@@ -285,7 +323,7 @@ impl<R> Filter<R> {
         Ok((doc, given))
     }
 
-    fn join(mut self, other: Filter<R>, operator: &str) -> Filter<R> {
+    fn join(mut self, other: Condition, operator: &str) -> Condition {
         let mut given = Vec::new();
         if operator == "$and" {
             given = std::mem::take(&mut self.given);
@@ -311,10 +349,21 @@ impl<R> Filter<R> {
             }
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
-        Filter {
-            doc,
-            given,
-            of: PhantomData,
+        Condition { doc, given }
+    }
+
+    fn and(self, other: Condition) -> Condition {
+        match (&self.doc, &other.doc) {
+            (Ok(a), _) if a.is_empty() => other,
+            (_, Ok(b)) if b.is_empty() => self,
+            _ => self.join(other, "$and"),
+        }
+    }
+
+    fn not(self) -> Condition {
+        Condition {
+            doc: self.doc.map(|doc| doc! { "$nor": [doc] }),
+            given: Vec::new(),
         }
     }
 }
@@ -322,29 +371,21 @@ impl<R> Filter<R> {
 impl<R> BitAnd for Filter<R> {
     type Output = Filter<R>;
     fn bitand(self, other: Filter<R>) -> Filter<R> {
-        match (&self.doc, &other.doc) {
-            (Ok(a), _) if a.is_empty() => other,
-            (_, Ok(b)) if b.is_empty() => self,
-            _ => self.join(other, "$and"),
-        }
+        self.condition.and(other.condition).typed()
     }
 }
 
 impl<R> BitOr for Filter<R> {
     type Output = Filter<R>;
     fn bitor(self, other: Filter<R>) -> Filter<R> {
-        self.join(other, "$or")
+        self.condition.join(other.condition, "$or").typed()
     }
 }
 
 impl<R> Not for Filter<R> {
     type Output = Filter<R>;
     fn not(self) -> Filter<R> {
-        Filter {
-            doc: self.doc.map(|doc| doc! { "$nor": [doc] }),
-            given: Vec::new(),
-            of: PhantomData,
-        }
+        self.condition.not().typed()
     }
 }
 
@@ -498,7 +539,8 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// ```
     pub fn exists(self, there: bool) -> Filter<R> {
         if P::IN_VARIANT && !there && in_items_of_variants(P::WAY) {
-            return Filter::on(P::PATH, "$exists", Ok(Bson::Boolean(true))).in_no_variant::<P>();
+            let there = Condition::on(P::PATH, "$exists", Ok(Bson::Boolean(true)));
+            return there.in_no_variant(&P::END).typed();
         }
         Filter::on(P::PATH, "$exists", Ok(Bson::Boolean(there))).in_variant::<P>()
     }
@@ -572,9 +614,10 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
         if !pattern.options.is_empty() {
             condition.insert("$options", pattern.options);
         }
-        Filter::raw(doc! { P::PATH: condition })
+        Condition::raw(doc! { P::PATH: condition })
             .seen(P::PATH, seen)
-            .in_variant::<P>()
+            .in_variant(&P::END)
+            .typed()
     }
 
     /// The field begins with this text. An index on the field serves it.

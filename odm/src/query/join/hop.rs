@@ -441,6 +441,38 @@ fn place(places: &mut Places, key: Key, next: u32) -> u32 {
     *places.entry(key).or_insert(next)
 }
 
+/// The keys of documents that did not come, in the lists in which they are asked for.
+fn missing(places: &Places, is_there: &dyn Fn(u32) -> bool) -> Vec<Vec<Bson>> {
+    let missing = places.iter().filter(|(_, at)| !is_there(**at));
+    chunks(missing.map(|(key, _)| key))
+}
+
+/// The places of documents that are deleted and kept: of these, whose field `by` has one of these values and whose field `mark` is not
+/// null.
+fn find_deleted<'a>(
+    core: Core,
+    places: &'a Places,
+    keys: Vec<Vec<Bson>>,
+    (by, mark): (&'static str, &'static str),
+    operation: &'static str,
+) -> BoxFuture<'a, Result<HashSet<u32>>> {
+    async move {
+        let mut deleted = HashSet::new();
+        for keys in keys {
+            let condition = doc! { by: { "$in": keys }, mark: { "$ne": null } };
+            let mut query = Query::new(core.clone(), Filter::raw(condition));
+            query.options.projection = Some(doc! { by: 1 });
+            let mut take = |raw: &RawDocument| {
+                deleted.extend(wanted(places, by, raw));
+                Ok(())
+            };
+            query.each(operation, &mut take).await?;
+        }
+        Ok(deleted)
+    }
+    .boxed()
+}
+
 /// Asks for the documents whose field `by` has one of these values, and hands them to `to`.
 fn load_by<'a>(
     to: &'a mut dyn Fetch,
@@ -554,20 +586,10 @@ impl<T: Document + Clone> Fetch for HopById<T> {
             let Some(name) = T::META.soft_delete.filter(|_| self.takes_deleted) else {
                 return Ok(());
             };
-            let missing = self.places.iter().filter(|(_, at)| !Fetch::has(self, **at));
-            let missing: Vec<&Key> = missing.map(|(key, _)| key).collect();
             let core = Core::new(&from.odm.with_deleted(), T::META, from.session.clone());
-            for keys in chunks(missing) {
-                let condition = doc! { self.by: { "$in": keys }, name: { "$ne": null } };
-                let mut query = Query::new(core.clone(), Filter::raw(condition));
-                query.options.projection = Some(doc! { self.by: 1 });
-                let (places, by, deleted) = (&self.places, self.by, &mut self.deleted);
-                let mut take = |raw: &RawDocument| {
-                    deleted.extend(wanted(places, by, raw));
-                    Ok(())
-                };
-                query.each(self.operation, &mut take).await?;
-            }
+            let missing = missing(&self.places, &|at| Fetch::has(self, at));
+            let found = find_deleted(core, &self.places, missing, (self.by, name), self.operation).await?;
+            self.deleted.extend(found);
             Ok(())
         }
         .boxed()

@@ -59,16 +59,24 @@ fn all_given(references: impl Into<Bson>) -> bson::Document {
 
 /// A document as a struct, without what the server has joined to it where the struct refuses unknown fields.
 pub(crate) fn read<Out: Row>(meta: &DocumentMeta, raw: &RawDocument) -> Result<Out> {
-    decode::decode(meta, raw).or_else(|error| {
-        let mut plain = RawDocumentBuf::new();
-        for (name, value) in raw.iter().flatten() {
-            if !name.as_str().starts_with("__odm_") {
-                plain.append(name, value);
-            }
-        }
+    match decode::decode(meta, raw) {
+        Ok(document) => Ok(document),
         // Any other fault of it is the same with these fields and without.
-        decode::decode(meta, &plain).map_err(|_| error)
-    })
+        Err(error) => match decode::decode(meta, &without_joined(raw)) {
+            Ok(document) => Ok(document),
+            Err(_) => Err(error),
+        },
+    }
+}
+
+fn without_joined(raw: &RawDocument) -> RawDocumentBuf {
+    let mut plain = RawDocumentBuf::new();
+    for (name, value) in raw.iter().flatten() {
+        if !name.as_str().starts_with("__odm_") {
+            plain.append(name, value);
+        }
+    }
+    plain
 }
 
 impl Stages {

@@ -136,6 +136,7 @@ impl<R> Within<'_, R> {
         if let Patch::Value(value) = value {
             let name = joined_names(&self.name, field.name);
             self.changes
+                .untyped
                 .whole::<V, C>("$set", &name, Some(field), value, never);
         }
     }
