@@ -83,6 +83,8 @@ struct Model {
     depth: usize,
     /// Whether it can be flattened: a struct of buffered fields.
     is_flat: bool,
+    /// Whether it is or holds an enum without tags.
+    is_untagged: bool,
 }
 
 struct Field {
@@ -193,8 +195,8 @@ fn made(fields: &[Field]) -> String {
     values.collect::<Vec<_>>().join(", ")
 }
 
-/// The greatest depth of the models that fields name.
-fn depth(fields: &[Field], models: &[Model]) -> usize {
+/// The models that fields name.
+fn named<'m>(fields: &[Field], models: &'m [Model]) -> Vec<&'m Model> {
     let named = |field: &Field| {
         let digits: String = field
             .ty
@@ -209,8 +211,17 @@ fn depth(fields: &[Field], models: &[Model]) -> usize {
             .ok()
             .filter(|_| field.value.contains("::sample"))
     };
-    let depths = fields.iter().filter_map(named).map(|i| models[i].depth);
+    fields.iter().filter_map(named).map(|i| &models[i]).collect()
+}
+
+/// The greatest depth of the models that fields name.
+fn depth(fields: &[Field], models: &[Model]) -> usize {
+    let depths = named(fields, models).into_iter().map(|model| model.depth);
     depths.max().unwrap_or(0) + 1
+}
+
+fn is_untagged(fields: &[Field], models: &[Model]) -> bool {
+    named(fields, models).iter().any(|model| model.is_untagged)
 }
 
 const CASES: [&str; 3] = ["camelCase", "PascalCase", "SCREAMING_SNAKE_CASE"];
@@ -244,16 +255,24 @@ fn a_struct(numbers: &mut Numbers, model: usize, models: &[Model], is_document: 
     } else {
         ("Embed", String::new(), "", "")
     };
+    let is_untagged = is_untagged(&fields, models);
     let text = format!(
-        "#[derive({derive}, {DERIVES})]\n{attribute}{}{}pub struct M{model} {{\n{id}{}}}\n\nimpl Sample for M{model} {{\n    fn \
-         sample(any: &mut Any) -> Self {{\n        M{model} {{ {value}{} }}\n    }}\n}}\n\n",
+        "#[derive({derive}, {DERIVES})]\n{attribute}{}{}pub struct M{model} {{\n{id}{}}}\n\nimpl Sample for M{model} {{\n    const \
+         UNTAGGED: bool = {is_untagged};\n    fn sample(any: &mut Any) -> Self {{\n        M{model} {{ {value}{} }}\n    }}\n}}\n\n",
         case.unwrap_or_default(),
         strict.unwrap_or_default(),
         declared(&fields),
         made(&fields),
     );
     let depth = depth(&fields, models);
-    (text, Model { depth, is_flat })
+    (
+        text,
+        Model {
+            depth,
+            is_flat,
+            is_untagged,
+        },
+    )
 }
 
 fn an_enum(numbers: &mut Numbers, model: usize, models: &[Model]) -> (String, Model) {
@@ -268,23 +287,37 @@ fn an_enum(numbers: &mut Numbers, model: usize, models: &[Model]) -> (String, Mo
     let (mut variants, mut arms) = (String::new(), String::new());
     let count = 2 + numbers.next(3);
     let mut deepest = 1;
+    let mut is_untagged_within = tagging == 3;
+    let mut taken = Vec::new();
     for at in 0..count {
         let name = format!("V{at}");
-        let fields: Vec<Field> = fields(numbers, model * 10 + at, models, is_buffered)
-            .into_iter()
-            .collect();
+        let mut fields = fields(numbers, model * 10 + at, models, is_buffered);
         deepest = deepest.max(depth(&fields, models));
+        is_untagged_within |= is_untagged(&fields, models);
         match numbers.next(4) {
             0 if tagging != 3 => {
                 let _ = writeln!(variants, "    {name},");
                 let _ = writeln!(arms, "            {at} => M{model}::{name},");
             }
             1 if tagging != 1 => {
-                let (ty, value) = leaf(numbers, is_buffered);
+                let (mut ty, mut value) = leaf(numbers, is_buffered);
+                while tagging == 3 && taken.contains(&ty) {
+                    (ty, value) = (format!("({ty}, i32)"), format!("({value}, any.int())"));
+                }
+                taken.push(ty.clone());
                 let _ = writeln!(variants, "    {name}({ty}),");
                 let _ = writeln!(arms, "            {at} => M{model}::{name}({value}),");
             }
             _ => {
+                if tagging == 3 {
+                    // A variant without a needed field would be read from each document.
+                    fields.push(Field {
+                        attributes: Vec::new(),
+                        name: format!("f{model}_{at}_needed"),
+                        ty: "i32".to_owned(),
+                        value: "any.int()".to_owned(),
+                    });
+                }
                 let _ = writeln!(
                     variants,
                     "    {name} {{\n{}    }},",
@@ -299,12 +332,13 @@ fn an_enum(numbers: &mut Numbers, model: usize, models: &[Model]) -> (String, Mo
         }
     }
     let text = format!(
-        "#[derive(Embed, {DERIVES})]\n{attribute}pub enum M{model} {{\n{variants}}}\n\nimpl Sample for M{model} {{\n    fn sample(any: \
-         &mut Any) -> Self {{\n        match any.below({count}) {{\n{arms}            _ => unreachable!(),\n        }}\n    }}\n}}\n\n"
+        "#[derive(Embed, {DERIVES})]\n{attribute}pub enum M{model} {{\n{variants}}}\n\nimpl Sample for M{model} {{\n    const \
+         UNTAGGED: bool = {is_untagged_within};\n    fn sample(any: &mut Any) -> Self {{\n        match any.below({count}) {{\n{arms}            _ => unreachable!(),\n        }}\n    }}\n}}\n\n"
     );
     let model = Model {
         depth: deepest,
         is_flat: false,
+        is_untagged: is_untagged_within,
     };
     (text, model)
 }
@@ -329,6 +363,7 @@ fn main() {
             models.push(Model {
                 depth: usize::MAX,
                 is_flat: false,
+                is_untagged: of.is_untagged,
             });
         } else {
             values.push(model);

@@ -28,6 +28,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     super::value_rules::of_field(cx, container, field);
     stored_has_a_default(cx, container, field);
     is_the_only_default(cx, container, field);
+    none_is_no_default(cx, container, field);
     only_an_id_is_generated(cx, container, field);
     unique_is_stored(cx, container, field);
     opaque_declares_nothing_else(cx, container, field);
@@ -185,6 +186,24 @@ fn is_the_only_default(cx: &Ctxt, container: &Container, field: &Field) {
         syn::spanned::Spanned::span(default),
         format!("`{}`: {problem}", label(container, field)),
     );
+}
+
+/// `#[field(default = …, skip_none)]`: `None` would be read as the default.
+fn none_is_no_default(cx: &Ctxt, container: &Container, field: &Field) {
+    let (Some(default), Some(_)) = (&field.field.default, field.serde.skip_serializing_if) else {
+        return;
+    };
+    let is_none = ty::text(default).ends_with("None");
+    if ty::is_option(field.ty) && !is_none {
+        error(
+            cx,
+            syn::spanned::Spanned::span(default),
+            format!(
+                "`{}` is left out where it is `None`, and a document without it is read with this default. Leave out `skip_none`, so                  that `None` is stored as `null`, or the default",
+                label(container, field)
+            ),
+        );
+    }
 }
 
 /// `#[field(generate = …)]`: no other field of a new document is left to a function.

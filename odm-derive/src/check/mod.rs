@@ -108,6 +108,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     attributes_are_in_place(cx, container);
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
+    variants_have_forms_of_their_own(cx, container);
     transparent_has_one_field(cx, container);
     tags_are_free(cx, container);
     tags_are_names(cx, container);
@@ -399,6 +400,60 @@ fn stored_names_differ(cx: &Ctxt, container: &Container) {
                 );
             }
         }
+    }
+}
+
+/// A variant without a tag is read as the first one that has its form, so one that is never the first can't be read.
+fn variants_have_forms_of_their_own(cx: &Ctxt, container: &Container) {
+    let (Data::Enum(variants), true) = (&container.data, container.serde.untagged) else {
+        return;
+    };
+    let read: Vec<&crate::ast::Variant> = variants.iter().filter(|variant| !variant.serde.skip).collect();
+    for (i, variant) in read.iter().enumerate() {
+        let is_strict = container.serde.deny_unknown_fields;
+        let taken = read[..i].iter().find(|before| takes(before, variant, is_strict));
+        if let Some(before) = taken {
+            let advice = if takes(variant, before, is_strict) {
+                "Give the enum a tag: `#[embed(tag = \"type\")]`"
+            } else {
+                "Put it before that variant, or give the enum a tag: `#[embed(tag = \"type\")]`"
+            };
+            cx.error(
+                variant.ident,
+                format!(
+                    "`{}` is read as `{}`, which stands before it: nothing in a document tells them apart. {advice}",
+                    variant.ident, before.ident,
+                ),
+            );
+        }
+    }
+}
+
+/// Whether each value of the other variant can be read as this one.
+fn takes(variant: &crate::ast::Variant, other: &crate::ast::Variant, is_strict: bool) -> bool {
+    fn same(one: &Field, other: &Field) -> bool {
+        ty::text(one.ty) == ty::text(other.ty) && one.serde.with.is_none() && other.serde.with.is_none()
+    }
+    let (own, others) = (&variant.fields, &other.fields);
+    match (variant.style, other.style) {
+        (Style::Unit, Style::Unit) => true,
+        (Style::Newtype, Style::Newtype) | (Style::Tuple, Style::Tuple) => {
+            own.len() == others.len() && own.iter().zip(others).all(|(one, other)| same(one, other))
+        }
+        (Style::Named, Style::Named) => {
+            let is_there = |field: &Field| {
+                let named = others.iter().find(|other| other.name == field.name);
+                match named {
+                    Some(other) => same(field, other),
+                    None => ty::is_option(field.ty) || field.serde.default.is_some(),
+                }
+            };
+            let is_plain = |field: &Field| field.serde.flatten.is_none() && !field.skipped();
+            own.iter().chain(others).all(is_plain)
+                && own.iter().all(is_there)
+                && (!is_strict || own.len() == others.len())
+        }
+        _ => false,
     }
 }
 

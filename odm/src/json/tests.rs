@@ -1029,7 +1029,7 @@ struct Priced {
 enum Tree {
     Leaf(i32),
     Pair(#[embed(max = 5, depth = 50)] Vec<Tree>),
-    Other(#[embed(max = 6, depth = 50)] Vec<Tree>),
+    Other(#[embed(max = 6, depth = 50)] std::collections::VecDeque<Tree>),
 }
 
 fn mistakes<T: FromJson + std::fmt::Debug>(text: &str) -> Vec<String> {

@@ -134,6 +134,8 @@ ints!(i8 u8 i16 u16 i32 u32 i64);
 
 /// A model of which values are made.
 pub trait Sample: odm::types::Stored + Serialize + DeserializeOwned {
+    /// Whether it is or holds an enum without tags. Of its variants serde takes the first that can be read, also an integer as a double.
+    const UNTAGGED: bool;
     fn sample(any: &mut Any) -> Self;
 }
 

@@ -79,7 +79,7 @@ impl Stored for ObjectId {
 /// An id that was stored as a text.
 #[cold]
 fn hexadecimal(kind: u8, input: &mut Input<'_>) -> Read<ObjectId> {
-    if kind != kind::STRING {
+    if kind != kind::STRING || input.is_exact() {
         return Err(Fault::wrong_type(kind, "objectId"));
     }
     ObjectId::parse_str(input.text()?).map_err(|_| Fault::wrong_type(kind, "objectId"))

@@ -37,7 +37,8 @@ const MAX_LEVELS: u32 = 256;
 pub struct Input<'a> {
     rest: &'a [u8],
     level: u32,
-    /// Whether whole doubles are no integers here.
+    /// Whether a value of another type is refused here that is read otherwise: an integer as a double, a whole double as an integer, a
+    /// text of 24 digits as an id.
     is_exact: bool,
 }
 
@@ -67,7 +68,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Whether whole doubles are no integers: while the variants of an enum without tags are tried.
+    /// Whether values of other types are refused: while the variants of an enum without tags are tried for the first time.
     #[inline]
     pub(super) fn is_exact(&self) -> bool {
         self.is_exact

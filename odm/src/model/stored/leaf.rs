@@ -110,8 +110,8 @@ impl Stored for f64 {
 #[inline(never)]
 fn other_number(kind: u8, input: &mut Input<'_>) -> Read<f64> {
     match kind {
-        kind::INT32 => Ok(i32::from_le_bytes(input.take()?).into()),
-        kind::INT64 => Ok(i64::from_le_bytes(input.take()?) as f64),
+        kind::INT32 if !input.is_exact() => Ok(i32::from_le_bytes(input.take()?).into()),
+        kind::INT64 if !input.is_exact() => Ok(i64::from_le_bytes(input.take()?) as f64),
         _ => Err(Fault::wrong_type(kind, "double")),
     }
 }
@@ -123,8 +123,8 @@ impl Stored for f32 {
 
     fn read(kind: u8, input: &mut Input<'_>) -> Read<f32> {
         match kind {
-            kind::INT32 => Ok(i32::from_le_bytes(input.take()?) as f32),
-            kind::INT64 => Ok(i64::from_le_bytes(input.take()?) as f32),
+            kind::INT32 if !input.is_exact() => Ok(i32::from_le_bytes(input.take()?) as f32),
+            kind::INT64 if !input.is_exact() => Ok(i64::from_le_bytes(input.take()?) as f32),
             _ => f64::read(kind, input).map(|n| n as f32),
         }
     }

@@ -180,13 +180,13 @@ pub fn unit(kind: u8, input: &mut Input<'_>) -> Done {
     <()>::read(kind, input)
 }
 
-/// The variants of an enum without tags, one after the other, until one can be read. At first whole doubles are no integers, so that a
-/// variant with a double is not taken for one with an integer before it.
+/// The variants of an enum without tags, one after the other, until one can be read. At first an integer is no double, a whole double
+/// no integer and a text no id, so that a variant is not taken for one before it; in a second round they are.
 #[derive(Debug)]
 pub struct Untagged<'a> {
     kind: u8,
     input: Input<'a>,
-    /// Whether whole doubles are integers in the end.
+    /// Whether there is no second round, within the first of an enum around it.
     is_exact: bool,
     /// The error of the variant that got furthest.
     fault: Option<Box<Fault>>,
@@ -209,7 +209,7 @@ impl<'a> Untagged<'a> {
         })
     }
 
-    /// Whether they are to be tried again, with whole doubles as integers.
+    /// Whether they are to be tried again, in the second round.
     #[cold]
     pub fn again(&mut self) -> bool {
         let is_first = self.input.is_exact() && !self.is_exact;
