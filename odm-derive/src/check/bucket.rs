@@ -323,7 +323,7 @@ fn names_differ(cx: &Ctxt, plan: &Plan) -> bool {
 
 /// A type that everybody knows to be no number. Of others the compiler says so, in more words.
 fn is_no_number(ty: &Type) -> bool {
-    const KNOWN: [&str; 17] = [
+    const KNOWN: [&str; 21] = [
         "String",
         "char",
         "bool",
@@ -332,6 +332,10 @@ fn is_no_number(ty: &Type) -> bool {
         "ObjectId",
         "Uuid",
         "Decimal128",
+        "Decimal",
+        "NaiveDate",
+        "Url",
+        "Ref",
         "Binary",
         "Bson",
         "Document",

@@ -73,6 +73,10 @@ fn of_flattened(target: &Target, owner: &str, tag: Option<&str>, fields: &[&Fiel
     let odm = &target.odm;
     let mut own = own(fields);
     own.extend(tag);
+    // In JSON `_id` is `id`.
+    if own.contains(&"_id") && !own.contains(&"id") {
+        own.push("id");
+    }
     let mut before: Vec<TokenStream> = Vec::new();
     let mut out = Vec::new();
     for field in flattened(fields) {
