@@ -74,11 +74,11 @@ impl Container {
             "untagged" => flag(&mut self.untagged, meta),
             "transparent" => flag(&mut self.transparent, meta),
             _ => {
-                let form: syn::Ident = meta.value()?.parse()?;
-                if form != "json" {
-                    return Err(meta.error(
-                        "`serde = json` has the attributes of serde say how JSON is written, and not what is stored: there is no other \
-                         form",
+                let form: syn::Expr = meta.value()?.parse()?;
+                if !matches!(&form, syn::Expr::Path(path) if path.path.is_ident("json")) {
+                    return Err(syn::Error::new_spanned(
+                        form,
+                        "write `serde = json`, without quotes: serde's attributes then say how JSON is written, and not what is stored",
                     ));
                 }
                 flag(&mut self.serde_is_json, meta)

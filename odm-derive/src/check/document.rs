@@ -92,7 +92,7 @@ pub fn builder_is_possible(cx: &Ctxt, container: &Container, document: &Document
             cx,
             type_span(field),
             format!(
-                "`{}` is called like the method that ends the builder. Leave out `builder`, or rename the field: `#[serde(rename = \
+                "`{}` is called like the method that ends the builder. Leave out `builder`, or rename the field: `#[field(name = \
                  \"build\")]` keeps its name in the database",
                 label(container, field)
             ),
@@ -155,11 +155,11 @@ pub fn id_is_there(cx: &Ctxt, container: &Container) {
         );
     }
     let unusual = [
-        (field.serde.flatten, "#[serde(flatten)]"),
-        (field.converted(), "#[serde(with)]"),
-        (field.serde.skip_serializing_if, "#[serde(skip_serializing_if)]"),
-        (field.serde.skip_serializing, "#[serde(skip_serializing)]"),
-        (field.serde.skip_deserializing, "#[serde(skip_deserializing)]"),
+        (field.serde.flatten, "flatten"),
+        (field.converted(), "with"),
+        (field.serde.skip_serializing_if, "skip_none"),
+        (field.serde.skip_serializing, "skip_serializing"),
+        (field.serde.skip_deserializing, "skip_deserializing"),
         (field.field.opaque.then(|| type_span(field)), "#[field(opaque)]"),
         (field.embed.present, "#[embed]"),
     ];

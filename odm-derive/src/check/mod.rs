@@ -109,6 +109,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
     variants_have_forms_of_their_own(cx, container);
+    variants_beside_a_tag_have_fields(cx, container);
     transparent_has_one_field(cx, container);
     tags_are_free(cx, container);
     tags_are_names(cx, container);
@@ -360,6 +361,23 @@ fn stored_names_differ(cx: &Ctxt, container: &Container) {
                     || other.serde.aliases.contains(&field.name)
                     || field.serde.aliases.contains(&other.name)
             });
+            let shared = field.serde.aliases.iter().find_map(|alias| {
+                let twin = stored[..i]
+                    .iter()
+                    .find(|other| other.serde.aliases.contains(alias));
+                twin.map(|twin| (alias, twin))
+            });
+            if let Some((alias, twin)) = shared {
+                cx.error(
+                    field.ident(),
+                    format!(
+                        "`{}` and `{}` have the same alias `{alias}`, so a stored field of this name would be read as both. Leave out \
+                         one of them",
+                        label(container, twin),
+                        label(container, field),
+                    ),
+                );
+            }
             if let Some(twin) = twin {
                 cx.error(
                     field.ident(),
@@ -423,6 +441,28 @@ fn variants_have_forms_of_their_own(cx: &Ctxt, container: &Container) {
                 format!(
                     "`{}` is read as `{}`, which stands before it: nothing in a document tells them apart. {advice}",
                     variant.ident, before.ident,
+                ),
+            );
+        }
+    }
+}
+
+/// Beside a tag stand the fields of a struct, and `None` has none.
+fn variants_beside_a_tag_have_fields(cx: &Ctxt, container: &Container) {
+    let serde = &container.serde;
+    let (Data::Enum(variants), true, None) = (&container.data, serde.tag.is_some(), &serde.content) else {
+        return;
+    };
+    for variant in variants.iter().filter(|variant| variant.style == Style::Newtype) {
+        for field in variant.fields.iter().filter(|field| ty::is_optional(field.ty)) {
+            cx.error(
+                field.ty,
+                format!(
+                    "`{}::{}` holds an `Option` beside the tag, where `None` stores no field. Leave out the `Option`, or store the value \
+                     in a field of its own: `#[embed(tag = \"{}\", content = \"value\")]`",
+                    container.ident,
+                    variant.ident,
+                    serde.tag.as_ref().map(syn::LitStr::value).unwrap_or_default()
                 ),
             );
         }

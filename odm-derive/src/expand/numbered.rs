@@ -28,10 +28,18 @@ pub fn implement(target: &Target, variants: &[Variant], repr: &Ident) -> TokenSt
     quote! {
         #[automatically_derived]
         impl #odm::numbered::Numbered for #this {
-            const VARIANTS: &'static [(Self, i64)] = &[#((#this::#names, #this::#names as i64)),*];
+            const NUMBERS: &'static [i64] = &[#(#this::#names as i64),*];
             const NAME: &'static str = #name;
-            fn number(self) -> i64 {
-                self as i64
+            fn number(&self) -> i64 {
+                match self {
+                    #(#this::#names => #this::#names as i64,)*
+                }
+            }
+            fn of(number: i64) -> ::core::option::Option<Self> {
+                #(if number == #this::#names as i64 {
+                    return ::core::option::Option::Some(#this::#names);
+                })*
+                ::core::option::Option::None
             }
         }
         #[automatically_derived]
@@ -40,7 +48,7 @@ pub fn implement(target: &Target, variants: &[Variant], repr: &Ident) -> TokenSt
                 &self,
                 serializer: __S,
             ) -> ::core::result::Result<__S::Ok, __S::Error> {
-                #odm::numbered::#serialize(*self, serializer)
+                #odm::numbered::#serialize(self, serializer)
             }
         }
         #[automatically_derived]

@@ -4,13 +4,20 @@ use crate::model::stored::{Bound, Done, Fault, Input, Name, Out, Read, Stored};
 use serde::{Deserialize, Deserializer, Serializer, de, ser};
 
 /// An enum whose variants carry nothing, each of which is stored as its number.
-pub trait Numbered: Copy + 'static {
-    /// The variants with their numbers.
-    const VARIANTS: &'static [(Self, i64)];
+pub trait Numbered: Sized + 'static {
+    /// The numbers of all variants.
+    const NUMBERS: &'static [i64];
     /// Its name, for a message.
     const NAME: &'static str;
     /// The number of a value.
-    fn number(self) -> i64;
+    fn number(&self) -> i64;
+    /// The variant that has this number.
+    fn of(number: i64) -> Option<Self>;
+}
+
+fn known<T: Numbered>() -> String {
+    let all: Vec<String> = T::NUMBERS.iter().map(i64::to_string).collect();
+    all.join(", ")
 }
 
 /// The least and the greatest number.
@@ -39,13 +46,13 @@ pub const fn int(number: i64) -> i32 {
 }
 
 /// Writes the number in 32 bits.
-pub fn serialize_int<T: Numbered, S: Serializer>(value: T, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn serialize_int<T: Numbered, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     let number = i32::try_from(value.number()).map_err(ser::Error::custom)?;
     serializer.serialize_i32(number)
 }
 
 /// Writes the number in 64 bits.
-pub fn serialize_long<T: Numbered, S: Serializer>(value: T, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn serialize_long<T: Numbered, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(value.number())
 }
 
@@ -53,7 +60,7 @@ pub fn serialize_long<T: Numbered, S: Serializer>(value: T, serializer: S) -> Re
 ///
 /// # Errors
 /// For a number that does not fit, which the derive refuses.
-pub fn write_int<T: Numbered>(value: T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+pub fn write_int<T: Numbered>(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
     match i32::try_from(value.number()) {
         Ok(number) => number.write(name, bound, out),
         Err(_) => Err(Fault::out_of_range("i32")),
@@ -64,7 +71,7 @@ pub fn write_int<T: Numbered>(value: T, name: &Name<'_>, bound: Bound<'_>, out: 
 ///
 /// # Errors
 /// None.
-pub fn write_long<T: Numbered>(value: T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+pub fn write_long<T: Numbered>(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
     value.number().write(name, bound, out)
 }
 
@@ -74,13 +81,11 @@ pub fn write_long<T: Numbered>(value: T, name: &Name<'_>, bound: Bound<'_>, out:
 /// For a value that is no integer, and for a number that no variant has.
 pub fn read<T: Numbered>(kind: u8, input: &mut Input<'_>) -> Read<T> {
     let number = i64::read(kind, input)?;
-    let found = T::VARIANTS.iter().find(|(_, other)| *other == number);
-    found.map(|(variant, _)| *variant).ok_or_else(|| {
-        let known: Vec<String> = T::VARIANTS.iter().map(|(_, number)| number.to_string()).collect();
+    T::of(number).ok_or_else(|| {
         Fault::other(format!(
             "the number is no `{}`: it is one of {}",
             T::NAME,
-            known.join(", ")
+            known::<T>()
         ))
     })
 }
@@ -88,13 +93,11 @@ pub fn read<T: Numbered>(kind: u8, input: &mut Input<'_>) -> Read<T> {
 /// Reads a number as the variant that has it.
 pub fn deserialize<'de, T: Numbered, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let number = i64::deserialize(deserializer)?;
-    let found = T::VARIANTS.iter().find(|(_, other)| *other == number);
-    found.map(|(variant, _)| *variant).ok_or_else(|| {
-        let known: Vec<String> = T::VARIANTS.iter().map(|(_, number)| number.to_string()).collect();
+    T::of(number).ok_or_else(|| {
         de::Error::custom(format!(
             "{number} is no `{}`: it is one of {}",
             T::NAME,
-            known.join(", ")
+            known::<T>()
         ))
     })
 }

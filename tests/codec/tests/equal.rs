@@ -121,7 +121,8 @@ impl ForEach for Changed {
 }
 
 /// Whether it is one of the differences that the design names: bytes that are no document, of which serde reads a part, or another type of
-/// a value that serde takes for it too: an array for a document, other binary data.
+/// a value that serde takes for it too: an array for a document, other binary data, and in the place of a document a value that the bson
+/// crate shows serde as one, such as an id as `{ "$oid": … }`.
 fn is_named(before: u8, after: Option<u8>, changed: &[u8]) -> bool {
     let raw = bson::RawDocument::from_bytes(changed);
     if raw.and_then(bson::Document::try_from).is_err() {
@@ -132,7 +133,10 @@ fn is_named(before: u8, after: Option<u8>, changed: &[u8]) -> bool {
         (0x04, 0x03), // an array, as a document
         (0x02, 0x05), // a text, as binary data
     ];
-    after.is_some_and(|after| types.contains(&(before, after)))
+    let shown_as_documents = [0x05, 0x07, 0x09, 0x0b, 0x0c, 0x0d, 0x0f, 0x11, 0x13, 0x7f, 0xff];
+    after.is_some_and(|after| {
+        types.contains(&(before, after)) || before == 0x03 && shown_as_documents.contains(&after)
+    })
 }
 
 fn shown(bytes: &[u8]) -> String {

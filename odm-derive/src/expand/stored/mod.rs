@@ -214,7 +214,7 @@ pub fn numbered(target: &Target, repr: &Ident) -> TokenStream {
     };
     let value = value(
         &code,
-        &quote!(#odm::numbered::#write(*self, name, bound, out)),
+        &quote!(#odm::numbered::#write(self, name, bound, out)),
         &quote!(#odm::numbered::read(kind, input)),
         None,
     );

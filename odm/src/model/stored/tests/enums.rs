@@ -473,25 +473,29 @@ fn enums_are_flattened() {
 #[test]
 fn numbered_enums_are_their_numbers() {
     use crate::model::numbered::{self, Numbered};
-    #[derive(Debug, Clone, Copy, PartialEq)]
+    #[derive(Debug, PartialEq)]
     enum Level {
         Low = 1,
         High = 9,
     }
     impl Numbered for Level {
-        const VARIANTS: &'static [(Self, i64)] = &[(Level::Low, 1), (Level::High, 9)];
+        const NUMBERS: &'static [i64] = &[1, 9];
         const NAME: &'static str = "Level";
-        fn number(self) -> i64 {
-            self as i64
+        fn number(&self) -> i64 {
+            match self {
+                Level::Low => 1,
+                Level::High => 9,
+            }
+        }
+        fn of(number: i64) -> Option<Level> {
+            [Level::Low, Level::High]
+                .into_iter()
+                .find(|level| level.number() == number)
         }
     }
-    const LEVEL: Field<Level> = Field::with(
-        "level\0",
-        None,
-        |value, name, bound, out| numbered::write_int(*value, name, bound, out),
-        numbered::read,
-        || Err(Fault::missing()),
-    );
+    const LEVEL: Field<Level> = Field::with("level\0", None, numbered::write_int, numbered::read, || {
+        Err(Fault::missing())
+    });
     struct Leveled(Level);
     impl Fields for Leveled {
         fn write_fields(&self, out: &mut Out) -> Done {
