@@ -199,7 +199,8 @@ fn none_is_no_default(cx: &Ctxt, container: &Container, field: &Field) {
             cx,
             syn::spanned::Spanned::span(default),
             format!(
-                "`{}` is left out where it is `None`, and a document without it is read with this default. Leave out `skip_none`, so                  that `None` is stored as `null`, or the default",
+                "`{}` is left out where it is `None`, and a document without it is read with this default. Leave out `skip_none`, so \
+                 that `None` is stored as `null`, or the default",
                 label(container, field)
             ),
         );
