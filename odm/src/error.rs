@@ -501,7 +501,8 @@ pub enum Error {
     /// does not reach back so far. [`start_fresh`](crate::watch::Watch::start_fresh) begins with the changes from now on. The
     /// changes in between are missed, so read again what the application has made of the documents.
     #[error(
-        "{collection}: the change stream can't go on {}, so changes are missed: begin anew with `start_fresh()`, and read the          documents again ({})",
+        "{collection}: the change stream can't go on {}, so changes are missed: begin anew with `start_fresh()`, and read the \
+         documents again ({})",
         ShowPosition(.name), DriverText(.source)
     )]
     PositionLost {

@@ -511,26 +511,6 @@ fn wanted(places: &Places, by: &str, raw: &RawDocument) -> Option<u32> {
     places.get(&key).copied()
 }
 
-fn read<T: Document>(
-    places: &Places,
-    by: &str,
-    with_raw: bool,
-    raw: &RawDocument,
-) -> Result<Option<(u32, T, Option<RawDocumentBuf>)>> {
-    let Some(at) = wanted(places, by, raw) else {
-        return Ok(None);
-    };
-    let document = super::stages::read::<T>(T::META, raw)?;
-    Ok(Some((at, document, with_raw.then(|| raw.to_owned()))))
-}
-
-fn put<T>(found: &mut [FoundTarget<T>], at: u32, document: T, raw: Option<RawDocumentBuf>) {
-    if let Some(found) = found.get_mut(at as usize) {
-        found.document = Some(document);
-        found.raw = raw;
-    }
-}
-
 impl<T: Document + Clone> Fetch for HopById<T> {
     fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
         self.load(from)
@@ -546,8 +526,16 @@ impl<T: Document + Clone> Fetch for HopById<T> {
                 self.found.push(FoundTarget::default());
             }
         }
-        if let Some((at, document, raw)) = read(&self.places, self.by, self.with_raw, raw)? {
-            put(&mut self.found, at, document, raw);
+        let Some(at) = wanted(&self.places, self.by, raw) else {
+            return Ok(());
+        };
+        let Some(found) = self.found.get_mut(at as usize) else {
+            return Ok(());
+        };
+        // The server puts a document into each one that refers to it.
+        if found.document.is_none() {
+            found.document = Some(super::stages::read::<T>(T::META, raw)?);
+            found.raw = self.with_raw.then(|| raw.to_owned());
         }
         Ok(())
     }
@@ -605,5 +593,34 @@ impl<T: Document + Clone> Fetch for HopById<T> {
 
     fn as_any(&mut self) -> &mut dyn Any {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expansion_fixture::Person;
+    use mongodb::bson::rawdoc;
+
+    /// The second one could not be decoded.
+    #[test]
+    fn a_target_that_comes_several_times_is_decoded_once() {
+        let mut hop = HopById::<Person>::new("_id");
+        let id = mongodb::bson::oid::ObjectId::new();
+        let at = hop.want(RawBsonRef::ObjectId(id));
+        assert_eq!(hop.want(RawBsonRef::ObjectId(id)), at);
+        hop.take(&rawdoc! { "_id": id, "name": "Kate", "addresses": [], "home": null, "boss": null })
+            .expect("is decoded");
+        hop.take(&rawdoc! { "_id": id, "name": 5 })
+            .expect("is not decoded");
+        for _ in 0..2 {
+            assert_eq!(
+                hop.get(at, false).map(|person| person.name),
+                Some("Kate".to_owned())
+            );
+        }
+        let other = hop.want(RawBsonRef::Int32(1));
+        assert!(hop.take(&rawdoc! { "_id": 1, "name": 5 }).is_err());
+        assert!(hop.get(other, false).is_none());
     }
 }
