@@ -12,6 +12,8 @@ mod copies;
 mod everyday;
 #[path = "ratio/joins/mod.rs"]
 mod joins;
+#[path = "ratio/large/mod.rs"]
+mod large;
 #[path = "ratio/load/mod.rs"]
 mod load;
 #[path = "ratio/model.rs"]
@@ -152,8 +154,8 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
     let everyday = everyday::NAMES.iter().any(|name| options.wants(name));
     let joins = joins::is_wanted(options);
     let copies = copies::is_wanted(options);
-    let load = load::is_wanted(options);
-    if !operations && !everyday && !joins && !copies && !load {
+    let (large, load) = (large::is_wanted(options), load::is_wanted(options));
+    if !operations && !everyday && !large && !joins && !copies && !load {
         return Ok(());
     }
     let uri = server()?;
@@ -171,6 +173,9 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
         if everyday {
             everyday::measure(&client, &name, options, report).await?;
         }
+        if large {
+            large::measure(&client, &uri, &name, options, report).await?;
+        }
         if joins {
             joins::measure(&client, &uri, &name, options, report).await?;
         }
@@ -183,7 +188,13 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
         Ok(())
     }
     .await;
-    let suffixes = ["", scenarios::INSERT, scenarios::INSERT_MANY, everyday::DATABASE];
+    let suffixes = [
+        "",
+        scenarios::INSERT,
+        scenarios::INSERT_MANY,
+        everyday::DATABASE,
+        large::DATABASE,
+    ];
     let made = suffixes.iter().chain(&joins::DATABASES);
     let made = made.chain(&copies::DATABASES).chain(&load::DATABASES);
     for suffix in made {
