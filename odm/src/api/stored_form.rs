@@ -2,15 +2,15 @@
 
 use crate::model::encode::{self, stored_document};
 use crate::model::stored::{self, Fault, Fields, Read, Reader, Row, Stored};
-use crate::store::decode::{decode, short_name};
-use crate::{Document, Error, Result};
+use crate::store::decode::{decode_given, short_name};
+use crate::{Error, Result};
 use mongodb::bson::{self, Bson, RawDocumentBuf};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::type_name;
 
-/// The document as it is stored.
+/// A document, an embedded struct or a projection as it is stored.
 ///
 /// # Errors
 /// [`Error::Encode`] where BSON can't hold a value. Bounds are not checked.
@@ -30,10 +30,11 @@ use std::any::type_name;
 /// assert_eq!(odm::to_document(&tag)?, odm::bson::doc! { "_id": 7, "name": "new" });
 /// # Ok::<(), odm::Error>(())
 /// ```
-pub fn to_document<T: Document>(document: &T) -> Result<bson::Document> {
-    let raw = stored_document(T::META.name, document)?;
+pub fn to_document<T: Fields>(document: &T) -> Result<bson::Document> {
+    let name = short_name(type_name::<T>());
+    let raw = stored_document(name, document)?;
     raw.try_into().map_err(|source| Error::Encode {
-        field: T::META.name.to_owned(),
+        field: name.to_owned(),
         source: Box::new(source),
     })
 }
@@ -61,10 +62,10 @@ pub fn to_bson<T: Stored>(value: &T) -> Result<Bson> {
     })
 }
 
-/// The document that is stored so.
+/// The value that is stored so: a document, an embedded struct, a projection, the result of a pipeline.
 ///
 /// # Errors
-/// [`Error::Decode`] where it does not fit.
+/// [`Error::Decode`] where it does not fit; its collection is `(none)`.
 ///
 /// # Example
 /// ```
@@ -81,12 +82,12 @@ pub fn to_bson<T: Stored>(value: &T) -> Result<Bson> {
 /// assert_eq!((tag.id, tag.name.as_str()), (7, "new"));
 /// # Ok::<(), odm::Error>(())
 /// ```
-pub fn from_document<T: Document>(document: &bson::Document) -> Result<T> {
+pub fn from_document<T: Row>(document: &bson::Document) -> Result<T> {
     let raw = RawDocumentBuf::try_from(document).map_err(|source| Error::Encode {
-        field: T::META.name.to_owned(),
+        field: short_name(type_name::<T>()).to_owned(),
         source: Box::new(source),
     })?;
-    decode(T::META, &raw)
+    decode_given(&raw)
 }
 
 /// A type that serde reads, as the result of a pipeline.

@@ -65,7 +65,8 @@ use std::marker::PhantomData;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be written as JSON by a declared shape",
-    note = "documents, structs that derive `Embed`, projections, pages, and lists of these are written"
+    note = "documents, structs that derive `Embed`, projections, pages, and lists of these are written",
+    note = "the result of a pipeline, which derives `Row`, has no shape: derive `serde::Serialize` too, and write it by `serde_json`"
 )]
 pub trait ToJson {
     /// Writes it with a serializer of JSON.

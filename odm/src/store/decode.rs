@@ -14,14 +14,22 @@ pub(crate) fn decode<T: Row>(meta: &DocumentMeta, doc: &RawDocument) -> Result<T
     twice::read::<T>(meta, doc);
     match stored::read(doc.as_bytes()) {
         Ok(document) => Ok(document),
-        Err(fault) => Err(not_read(meta, doc, type_name::<T>(), &fault)),
+        Err(fault) => Err(not_read(meta.collection, doc, type_name::<T>(), &fault)),
+    }
+}
+
+/// The same of a document that comes from no collection.
+pub(crate) fn decode_given<T: Row>(doc: &RawDocument) -> Result<T> {
+    match stored::read(doc.as_bytes()) {
+        Ok(document) => Ok(document),
+        Err(fault) => Err(not_read("(none)", doc, type_name::<T>(), &fault)),
     }
 }
 
 #[cold]
-fn not_read(meta: &DocumentMeta, doc: &RawDocument, ty: &'static str, fault: &Fault) -> Error {
+fn not_read(collection: &str, doc: &RawDocument, ty: &'static str, fault: &Fault) -> Error {
     Error::Decode {
-        collection: meta.collection.to_owned(),
+        collection: collection.to_owned(),
         id: id(doc).map(Box::new),
         ty: short_name(ty),
         path: fault.path(),
