@@ -234,7 +234,7 @@ impl Query {
         let read = move |batch: RawBatch| {
             let batch = RawDocuments::new(meta, batch)?;
             let mut number = 0;
-            batch.each(meta, &mut |document| {
+            batch.each(&mut |document| {
                 seen.check(meta.collection, document)?;
                 number += 1;
                 if number == batch.len() {

@@ -8,6 +8,8 @@ use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::{self, RawBsonRef, RawDocument};
 use mongodb::raw_batch_cursor::{RawBatch, RawBatchCursor};
 use serde::de::DeserializeOwned;
+use std::ops::Range;
+use std::task::{Poll, ready};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tracing::Instrument;
@@ -18,31 +20,96 @@ pub(crate) type Take<'a> = &'a mut (dyn FnMut(&RawDocument) -> Result<()> + Send
 /// A batch of documents.
 pub(crate) struct RawDocuments {
     raw: RawBatch,
-    documents: u64,
+    /// Where each of them stands in the reply.
+    places: Vec<Range<usize>>,
 }
 
 impl RawDocuments {
     /// # Errors
     /// [`Error::Decode`] where it holds anything but documents.
     pub(crate) fn new(meta: &'static DocumentMeta, raw: RawBatch) -> Result<RawDocuments> {
-        let mut batch = RawDocuments { raw, documents: 0 };
-        let mut documents = 0;
-        batch.each(meta, &mut |_| {
-            documents += 1;
+        let begin = raw.as_raw_document().as_bytes().as_ptr() as usize;
+        let mut places = Vec::new();
+        each(meta, &raw, &mut |document| {
+            let bytes = document.as_bytes();
+            let at = (bytes.as_ptr() as usize).saturating_sub(begin);
+            places.push(at..at + bytes.len());
             Ok(())
         })?;
-        batch.documents = documents;
-        Ok(batch)
+        Ok(RawDocuments { raw, places })
     }
 
     /// The number of its documents.
     pub(crate) fn len(&self) -> u64 {
-        self.documents
+        self.places.len() as u64
+    }
+
+    /// The document at this position.
+    pub(crate) fn get(&self, at: usize) -> Option<&RawDocument> {
+        let bytes = self.raw.as_raw_document().as_bytes();
+        RawDocument::from_bytes(bytes.get(self.places.get(at)?.clone())?).ok()
+    }
+
+    /// Its documents.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RawDocument> {
+        (0..self.places.len()).filter_map(|at| self.get(at))
     }
 
     /// Hands its documents to `take`.
-    pub(crate) fn each(&self, meta: &'static DocumentMeta, take: Take<'_>) -> Result<()> {
-        each(meta, &self.raw, take)
+    pub(crate) fn each(&self, take: Take<'_>) -> Result<()> {
+        self.iter().try_for_each(take)
+    }
+}
+
+/// The documents of a stream of batches, each of which is read when it is asked for.
+pub(crate) struct Documents {
+    batches: BoxStream<'static, Result<RawDocuments>>,
+    batch: Option<RawDocuments>,
+    /// The position of the next one in the batch.
+    next: usize,
+}
+
+impl Documents {
+    pub(crate) fn new(batches: BoxStream<'static, Result<RawDocuments>>) -> Documents {
+        Documents {
+            batches,
+            batch: None,
+            next: 0,
+        }
+    }
+
+    /// Waits until there is a next document, which [`take`](Documents::take) gives.
+    pub(crate) fn poll_ready(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Result<()>>> {
+        loop {
+            if self
+                .batch
+                .as_ref()
+                .is_some_and(|batch| self.next < batch.places.len())
+            {
+                return Poll::Ready(Some(Ok(())));
+            }
+            match ready!(self.poll_batch(cx)) {
+                Some(Ok(batch)) => (self.batch, self.next) = (Some(batch), 0),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    /// The next document; `None` where none is ready.
+    pub(crate) fn take(&mut self) -> Option<&RawDocument> {
+        let at = self.next;
+        self.next += 1;
+        self.batch.as_ref()?.get(at)
+    }
+
+    /// The next batch as a whole.
+    pub(crate) fn poll_batch(
+        &mut self,
+        cx: &mut std::task::Context<'_>,
+    ) -> Poll<Option<Result<RawDocuments>>> {
+        self.batch = None;
+        self.batches.poll_next_unpin(cx)
     }
 }
 

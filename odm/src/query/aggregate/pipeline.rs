@@ -14,7 +14,7 @@ use crate::query::join::{LookedUp, Stages, warn_of_scan};
 use crate::query::scoped::restricted;
 use crate::query::untyped::projection;
 use crate::store::action::Action;
-use crate::store::batches::RawDocuments;
+use crate::store::batches::{Documents, RawDocuments};
 use crate::store::core::{Core, batches};
 use crate::store::options::configured;
 use crate::{Document, Error, Filter, Projection, Result, store::decode};
@@ -681,7 +681,7 @@ async fn all<Out: Row + Send>(meta: &'static DocumentMeta, batches: PipelineBatc
     let mut batches = batches.await?;
     let mut all = Vec::new();
     while let Some(batch) = batches.next().await {
-        batch?.each(meta, &mut |document| {
+        batch?.each(&mut |document| {
             all.push(decode::decode(meta, document)?);
             Ok(())
         })?;
@@ -737,8 +737,8 @@ async fn aggregate(
 /// The results of a pipeline. One that can't be decoded is an item with the error, and the others follow.
 struct Results<Out> {
     meta: &'static DocumentMeta,
-    batches: BoxStream<'static, Result<RawDocuments>>,
-    results: std::vec::IntoIter<Result<Out>>,
+    documents: Documents,
+    of: PhantomData<fn() -> Out>,
 }
 
 impl<Out: Row + Send + 'static> Results<Out> {
@@ -748,8 +748,8 @@ impl<Out: Row + Send + 'static> Results<Out> {
     ) -> BoxStream<'static, Result<Out>> {
         Box::into_pin(Box::new(Results {
             meta,
-            batches,
-            results: Vec::new().into_iter(),
+            documents: Documents::new(batches),
+            of: PhantomData,
         }))
     }
 }
@@ -761,25 +761,14 @@ impl<Out: Row + Send> Stream for Results<Out> {
     type Item = Result<Out>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            if let Some(result) = self.results.next() {
-                return Poll::Ready(Some(result));
-            }
-            let Some(batch) = ready!(self.batches.poll_next_unpin(cx)) else {
-                return Poll::Ready(None);
-            };
-            let mut results = Vec::new();
-            let meta = self.meta;
-            let read = batch.and_then(|batch| {
-                batch.each(meta, &mut |document| {
-                    results.push(decode::decode(meta, document));
-                    Ok(())
-                })
-            });
-            if let Err(error) = read {
-                results.push(Err(error));
-            }
-            self.results = results.into_iter();
-        }
+        let meta = self.meta;
+        Poll::Ready(match ready!(self.documents.poll_ready(cx)) {
+            Some(Ok(())) => self
+                .documents
+                .take()
+                .map(|document| decode::decode(meta, document)),
+            Some(Err(error)) => Some(Err(error)),
+            None => None,
+        })
     }
 }

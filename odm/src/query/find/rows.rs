@@ -2,11 +2,10 @@
 
 use crate::model::stored::Row;
 use crate::query::join::{Join, Source, Work};
-use crate::store::batches::RawDocuments;
+use crate::store::batches::{Documents, RawDocuments};
 use crate::{Document, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
-use futures::stream::{BoxStream, Stream, StreamExt};
-use mongodb::bson::RawDocument;
+use futures::stream::{BoxStream, Stream};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -16,10 +15,11 @@ type FoundRow<T, Out, J> = Result<Result<<J as Join<T>>::Row<Out>>>;
 
 /// The rows of a stream. One batch is in memory, with what is joined to it.
 pub(crate) struct Rows<T: Document, Out: Send + 'static, J: Join<T>> {
-    batches: BoxStream<'static, Result<RawDocuments>>,
+    documents: Documents,
     from: Source,
     join: Arc<J>,
     projected: bool,
+    /// Those of a batch with what is joined to them.
     rows: std::vec::IntoIter<FoundRow<T, Out, J>>,
     joining: Option<BoxFuture<'static, Vec<FoundRow<T, Out, J>>>>,
 }
@@ -35,7 +35,7 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Rows<T, Out, J> {
         projected: bool,
     ) -> Self {
         Rows {
-            batches,
+            documents: Documents::new(batches),
             from,
             join: Arc::new(join),
             projected,
@@ -54,7 +54,23 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Rows<T, Out, J> {
         Box::into_pin(Box::new(LossyRows(self)))
     }
 
+    /// Without a join, a document is decoded when it is asked for.
+    fn poll_alone(&mut self, cx: &mut Context<'_>) -> Poll<Option<FoundRow<T, Out, J>>> {
+        Poll::Ready(match ready!(self.documents.poll_ready(cx)) {
+            Some(Ok(())) => self.documents.take().map(|raw| {
+                let mut state = self.join.start(&mut 0);
+                let out = self.join.out(&mut state, &mut [], 0)?;
+                Ok(decode::decode(T::META, raw).map(|document| J::row(document, out)))
+            }),
+            Some(Err(error)) => Some(Err(error)),
+            None => None,
+        })
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<FoundRow<T, Out, J>>> {
+        if J::NOTHING {
+            return self.poll_alone(cx);
+        }
         loop {
             if let Some(row) = self.rows.next() {
                 return Poll::Ready(Some(row));
@@ -64,13 +80,9 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Rows<T, Out, J> {
                 self.joining = None;
                 continue;
             }
-            match ready!(self.batches.poll_next_unpin(cx)) {
+            match ready!(self.documents.poll_batch(cx)) {
                 None => return Poll::Ready(None),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                Some(Ok(batch)) if J::NOTHING => {
-                    let read = ReadRows::of(&*self.join, self.projected, &batch);
-                    self.rows = read.into_rows(Ok(())).into_iter();
-                }
                 Some(Ok(batch)) => {
                     let (join, from, projected) = (self.join.clone(), self.from.clone(), self.projected);
                     let joined = async move {
@@ -119,34 +131,27 @@ struct ReadRows<'j, T: Document, Out, J: Join<T>> {
     work: Work<'j, T, J>,
     documents: Vec<Out>,
     places: Vec<Result<()>>,
-    failed: Result<()>,
 }
 
 impl<'j, T: Document, Out: Row + Send + 'static, J: Join<T>> ReadRows<'j, T, Out, J> {
     fn of(join: &'j J, projected: bool, batch: &RawDocuments) -> Self {
         let mut work = Work::of_query(join, projected);
         let (mut documents, mut places) = (Vec::new(), Vec::new());
-        let mut take = |raw: &RawDocument| {
+        for raw in batch.iter() {
             let document = decode::decode(T::META, raw);
             let document = document.and_then(|document| work.parent(raw).map(|()| document));
             places.push(document.map(|document| documents.push(document)));
-            Ok(())
-        };
-        let failed = batch.each(T::META, &mut take);
+        }
         ReadRows {
             work,
             documents,
             places,
-            failed,
         }
     }
 
     /// Where the join failed, its error stands for all documents that fit.
     fn into_rows(self, joined: Result<()>) -> Vec<FoundRow<T, Out, J>> {
-        let rows = self
-            .failed
-            .and(joined)
-            .and_then(|()| self.work.rows(self.documents));
+        let rows = joined.and_then(|()| self.work.rows(self.documents));
         let (mut rows, failed) = match rows {
             Ok(rows) => (rows.into_iter(), None),
             Err(error) => (Vec::new().into_iter(), Some(error)),
