@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "large: find 20,000 mixed",
     "large: find 20,000 mixed, from memory",
     "large: first of 20,000 mixed, from memory",
@@ -27,6 +27,7 @@ const NAMES: [&str; 9] = [
     "large: find 20,000 texts, from memory",
     "large: insert_many 1,000 mixed",
     "large: pages of 500 mixed",
+    "large: pages of 500 mixed, from memory",
     "large: join 200 x 20 mixed",
     "large: join 200 x 20 mixed, from memory",
 ];
