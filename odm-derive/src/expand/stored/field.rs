@@ -168,10 +168,12 @@ impl<'a> Code<'a> {
         let value = self.value(field, ty, key);
         let name = format_ident!("F{}", self.items.len());
         let stored = &self.stored;
-        self.items
-            .push(quote!(#[allow(clippy::redundant_closure)] const #name: #stored::Field<#ty> = #value;));
-        let path = self.path(&name);
-        quote!(const { &#path })
+        // As a reference: a block `const` at each use would be a body of its own for the compiler to check.
+        self.items.push(quote! {
+            #[allow(clippy::redundant_closure)]
+            const #name: &'static #stored::Field<#ty> = &#value;
+        });
+        self.path(&name)
     }
 
     fn value(&mut self, field: &Field, ty: &TokenStream, key: &str) -> TokenStream {
