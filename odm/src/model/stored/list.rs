@@ -21,24 +21,30 @@ fn items<'a>(kind: u8, input: &mut Input<'a>) -> Read<Input<'a>> {
     input.nested()
 }
 
-/// How many items stand behind the first one, if they are as long as that.
-fn expected(all: usize, rest: usize, size: usize) -> usize {
-    let more = rest / (all - rest).max(1);
-    more.min(MAX_RESERVED / size.max(1))
+/// How many items the array has, so that its memory is taken once: documents are counted, since some may be much longer than others;
+/// other items are taken to be as long as the first.
+fn expected(items: Input<'_>, size: usize) -> usize {
+    let (mut rest, mut count) = (items, 0);
+    while let Ok(Some(kind)) = rest.item() {
+        if rest.skip(kind).is_err() {
+            break;
+        }
+        count += 1;
+        if kind != kind::DOCUMENT {
+            let (all, rest) = (items.rest().len(), rest.rest().len());
+            count = all / (all - rest).max(1) + 1;
+            break;
+        }
+    }
+    count.min(MAX_RESERVED / size.max(1))
 }
 
 fn read_list<T: Stored>(kind: u8, input: &mut Input<'_>) -> Read<Vec<T>> {
     let mut items = items(kind, input)?;
-    let all = items.rest().len();
-    let mut list = Vec::new();
+    let mut list = Vec::with_capacity(expected(items, size_of::<T>()));
     while let Some(kind) = items.item()? {
         match T::read(kind, &mut items) {
-            Ok(item) => {
-                if list.is_empty() {
-                    list.reserve(expected(all, items.rest().len(), size_of::<T>()) + 1);
-                }
-                list.push(item);
-            }
+            Ok(item) => list.push(item),
             Err(fault) => return Err(fault.at(Step::Item(list.len()))),
         }
     }
