@@ -207,7 +207,12 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
 }
 
 impl Measured {
-    fn of(scenario: &str, baseline: &str, target: Option<f64>, pairs: &pairs::Pairs) -> Measured {
+    /// The comparison; or why there is none, and the other rows follow.
+    fn of(scenario: &str, baseline: &str, target: Option<f64>, pairs: &Result<pairs::Pairs>) -> Measured {
+        let pairs = match pairs {
+            Ok(pairs) => pairs,
+            Err(error) => return Measured::left_out(scenario, baseline, target, error.to_string()),
+        };
         let interval = pairs.ratio();
         Measured {
             scenario: scenario.to_owned(),

@@ -84,23 +84,23 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
         let rounds = options.rounds(300);
         let (pairs, baseline) = match name {
             "claim" => (
-                everyday.claim(rounds).await?,
+                everyday.claim(rounds).await,
                 "driver: find_one_and_update with sort",
             ),
             "find or insert" => (
-                everyday.find_or_insert(rounds).await?,
+                everyday.find_or_insert(rounds).await,
                 "driver: find_one by the key, then insert_one, and find_one again after a duplicate key",
             ),
             "save" => (
-                everyday.save(rounds).await?,
+                everyday.save(rounds).await,
                 "driver: update_one of all fields with upsert, which keeps the others as save does",
             ),
             "bulk upserts 100" => (
-                everyday.bulk(options.rounds(150)).await?,
+                everyday.bulk(options.rounds(150)).await,
                 "driver: bulk_write of update_one with upsert, again for those that lost a race",
             ),
             _ => (
-                everyday.page(rounds).await?,
+                everyday.page(rounds).await,
                 "driver: find of those before, in the other order, reversed, with ties and missing values",
             ),
         };

@@ -108,41 +108,41 @@ impl Bench {
 
     pub async fn measure(&self, name: &str, options: &Options) -> Result<Measured> {
         let (pairs, baseline, target) = match name {
-            "insert" => (self.insert(options.rounds(300)).await?, "driver: insert_one", ONE),
+            "insert" => (self.insert(options.rounds(300)).await, "driver: insert_one", ONE),
             "insert_many 1,000" => (
-                self.insert_many(options.rounds(300)).await?,
+                self.insert_many(options.rounds(300)).await,
                 "driver: insert_many",
                 MANY,
             ),
             "get" => (
-                self.get(options.rounds(300)).await?,
+                self.get(options.rounds(300)).await,
                 "driver: find_one by _id",
                 ONE,
             ),
-            "find 1" => (self.find_one(options.rounds(300)).await?, "driver: find_one", ONE),
+            "find 1" => (self.find_one(options.rounds(300)).await, "driver: find_one", ONE),
             "find 1,000" => (
-                self.find_batch(options.rounds(150)).await?,
+                self.find_batch(options.rounds(150)).await,
                 "driver: find, try_collect",
                 MANY,
             ),
             "find 20,000" => (
-                self.find_all(options.rounds(30)).await?,
+                self.find_all(options.rounds(30)).await,
                 "driver: find, try_collect",
                 MANY,
             ),
             "update" => (
-                self.update(options.rounds(300)).await?,
+                self.update(options.rounds(300)).await,
                 "driver: update_one with $set",
                 ONE,
             ),
             "push" => (
-                self.push(options.rounds(300), false).await?,
+                self.push(options.rounds(300), false).await,
                 "driver: update_one with $push, no bound",
                 // The cost of the bound: not the same work.
                 None,
             ),
             "push, bound by hand" => (
-                self.push(options.rounds(300), true).await?,
+                self.push(options.rounds(300), true).await,
                 "driver: update_one with $push, room for one more in the filter",
                 ONE,
             ),

@@ -68,7 +68,7 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
     let mut copies = Copies::prepare(&db).await?;
     let rounds = |usual| Rounds::new(options.rounds(usual));
     if options.wants(INSERT) {
-        let pairs = copies.insert(rounds(100)).await?;
+        let pairs = copies.insert(rounds(100)).await;
         let baseline = "driver: transaction of find_one, insert_one, update_one with $push";
         report.add(Measured::of(INSERT, baseline, NO_TARGET, &pairs));
     }
@@ -78,13 +78,13 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
         }
     }
     if options.wants(READ) {
-        let pairs = copies.read(rounds(80)).await?;
+        let pairs = copies.read(rounds(80)).await;
         let baseline = "driver: find, find by $in, HashMap";
         report.add(Measured::of(READ, baseline, AHEAD, &pairs));
     }
     if options.wants(PAGE) {
         copies.store_products().await?;
-        let pairs = copies.page(rounds(100)).await?;
+        let pairs = copies.page(rounds(100)).await;
         let baseline = "driver: find_one, then find by $in, find with sort and limit, and aggregate at once";
         report.add(Measured::of(PAGE, baseline, AHEAD, &pairs));
     }
@@ -208,7 +208,7 @@ impl Copies {
             1_000 => (60, NO_TARGET),
             _ => (20, FAN_OUT_TARGET),
         };
-        let pairs = alternate(Rounds::new(options.rounds(rounds)), renamed, on_driver).await?;
+        let pairs = alternate(Rounds::new(options.rounds(rounds)), renamed, on_driver).await;
         let measured = Measured::of(name, "driver: one update_many", target, &pairs);
         Ok(measured.with_memory(memory, MEMORY_TARGET))
     }

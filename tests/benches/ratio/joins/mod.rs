@@ -288,13 +288,13 @@ impl Joins {
                 self.of_parts(group, rounds(80), async |limit: Option<usize>| {
                     self.driver.parts_by_in(limit.map(|n| n as i64)).await
                 })
-                .await?,
+                .await,
             ),
             (SHARED, "N+1") => (
                 "driver: find, find_one for each part",
                 AHEAD,
                 self.of_parts(group, rounds(8), async |_| self.driver.parts_one_by_one().await)
-                    .await?,
+                    .await,
             ),
             (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "$lookup") => (
                 "driver: aggregate with $lookup, put in order",
@@ -303,7 +303,7 @@ impl Joins {
                     let limit = limit.map(|n| doc! { "$limit": n as i64 });
                     self.driver.parts_by_lookup(limit).await
                 })
-                .await?,
+                .await,
             ),
             (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "lookup()") => (
                 "this library: include, lookup",
@@ -311,13 +311,13 @@ impl Joins {
                 self.of_parts(group, rounds(40), async |limit: Option<usize>| {
                     self.parts_by_lookup(limit.map(|n| n as u64)).await
                 })
-                .await?,
+                .await,
             ),
             (ONE_PRODUCT, "$in") => (
                 "driver: find_one, find by $in, HashMap",
                 ON_DRIVER,
                 self.of_one(rounds(100), async |id| self.driver.parts_of_one(id).await)
-                    .await?,
+                    .await,
             ),
             (ONE_PRODUCT, "$lookup") => (
                 "driver: aggregate with $match and $lookup, put in order",
@@ -328,13 +328,13 @@ impl Joins {
                         .parts_by_lookup(Some(doc! { "$match": { "_id": id } }));
                     found.await?.pop().ok_or_else(|| "a product is missing".into())
                 })
-                .await?,
+                .await,
             ),
             (ONE_PRODUCT, "lookup()") => (
                 "this library: include, lookup",
                 NO_TARGET,
                 self.of_one(rounds(100), async |id| self.parts_of_one_by_lookup(id).await)
-                    .await?,
+                    .await,
             ),
             (TO_ONE, "$in") => (
                 "driver: find, find by $in, HashMap",
@@ -345,7 +345,7 @@ impl Joins {
                     async || self.makers().await,
                     async || self.driver.makers_by_in().await,
                 )
-                .await?,
+                .await,
             ),
             (TO_ONE, "$lookup") => (
                 "driver: aggregate with $lookup",
@@ -356,7 +356,7 @@ impl Joins {
                     async || self.makers().await,
                     async || self.driver.makers_by_lookup().await,
                 )
-                .await?,
+                .await,
             ),
             (TO_ONE, "lookup()") => (
                 "this library: include, lookup",
@@ -367,7 +367,7 @@ impl Joins {
                     async || self.makers().await,
                     async || self.makers_by_lookup().await,
                 )
-                .await?,
+                .await,
             ),
             (CHILDREN | CHILDREN_EACH, "finds at once") => (
                 "driver: find, find with sort and limit for each host, all at once",
@@ -378,7 +378,7 @@ impl Joins {
                     async || self.messages_of(group).await,
                     async || self.driver.messages_at_once().await,
                 )
-                .await?,
+                .await,
             ),
             (CHILDREN, "$lookup") => (
                 "driver: aggregate with $lookup, whose pipeline sorts and limits",
@@ -389,7 +389,7 @@ impl Joins {
                     async || self.messages().await,
                     async || self.driver.messages_by_lookup().await,
                 )
-                .await?,
+                .await,
             ),
             (CHILDREN | CHILDREN_EACH, "N+1") => (
                 "driver: find, find with sort and limit for each host",
@@ -400,7 +400,7 @@ impl Joins {
                     async || self.messages_of(group).await,
                     async || self.driver.messages_one_by_one().await,
                 )
-                .await?,
+                .await,
             ),
             (CHILDREN, "lookup()") => (
                 "this library: include, lookup",
@@ -411,7 +411,7 @@ impl Joins {
                     async || self.messages().await,
                     async || self.messages_by_lookup().await,
                 )
-                .await?,
+                .await,
             ),
             _ => return self.compare_with_library(group, side, rounds(20)).await,
         };
@@ -512,7 +512,7 @@ impl Joins {
             (took, outcome) if outcome == expected => Ok(took),
             (_, outcome) => Err(format!("{outcome:?} is not {expected:?}").into()),
         })
-        .await?;
+        .await;
         Ok(Measured::of(&row(group, side), baseline, AHEAD, &pairs))
     }
 
