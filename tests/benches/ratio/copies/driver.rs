@@ -123,9 +123,21 @@ impl OnDriver {
         Ok(())
     }
 
-    /// With the address of its host, and pushed to the newest of it: one transaction, which the drivers' specification says
-    /// how to repeat. The push modifies the host, so no other client changes its address between the read and the commit.
+    /// With the address of its host, and pushed to the newest of it: one transaction. The push modifies the host, so no other client
+    /// changes its address between the read and the commit.
     pub async fn insert(&mut self, message: &NewLogMsg, newest: i32) -> Result<()> {
+        self.in_transaction(async |this| this.insert_within(message, newest).await)
+            .await
+    }
+
+    /// Renames a device, and in the same transaction the copies of its name.
+    pub async fn rename_all(&mut self, device: i32, name: &str) -> Result<u64> {
+        self.in_transaction(async |this| this.rename_within(device, name).await)
+            .await
+    }
+
+    /// A transaction, which the drivers' specification says how to repeat.
+    async fn in_transaction<T>(&mut self, work: impl AsyncFn(&mut OnDriver) -> Result<T>) -> Result<T> {
         let options = TransactionOptions::builder()
             .read_concern(ReadConcern::snapshot())
             .write_concern(WriteConcern::majority())
@@ -135,8 +147,8 @@ impl OnDriver {
                 .start_transaction()
                 .with_options(options.clone())
                 .await?;
-            match self.insert_within(message, newest).await {
-                Ok(()) => {}
+            let done = match work(self).await {
+                Ok(done) => done,
                 Err(error) => {
                     self.session.abort_transaction().await?;
                     let transient = error
@@ -147,16 +159,33 @@ impl OnDriver {
                     }
                     return Err(error);
                 }
-            }
+            };
             loop {
                 match self.session.commit_transaction().await {
-                    Ok(()) => return Ok(()),
+                    Ok(()) => return Ok(done),
                     Err(error) if error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT) => {}
                     Err(error) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => break,
                     Err(error) => return Err(error.into()),
                 }
             }
         }
+    }
+
+    async fn rename_within(&mut self, device: i32, name: &str) -> Result<u64> {
+        let devices: Collection<Document> = self.db.collection("devices");
+        let update = doc! { "$set": { "name": name } };
+        devices
+            .find_one_and_update(doc! { "_id": device }, update)
+            .projection(doc! { "name": 1 })
+            .session(&mut self.session)
+            .await?
+            .ok_or("a device is missing")?;
+        let events: Collection<Document> = self.db.collection("events");
+        let updated = events
+            .update_many(doc! { "device": device }, doc! { "$set": { "name": name } })
+            .session(&mut self.session)
+            .await?;
+        Ok(updated.modified_count)
     }
 
     async fn insert_within(&mut self, message: &NewLogMsg, newest: i32) -> Result<()> {

@@ -29,6 +29,12 @@ const FAN_OUT: [(&str, i32, usize); 3] = [
     ("copies: fan-out to 1,000", 2, 1_000),
     ("copies: fan-out to 100,000", 3, 100_000),
 ];
+/// Against a transaction by hand that gives the same guarantee.
+const IN_TRANSACTION: [(&str, i32, usize); 3] = [
+    ("copies: fan-out to 1, transaction", 4, 1),
+    ("copies: fan-out to 10, transaction", 5, 10),
+    ("copies: fan-out to 100, transaction", 6, 100),
+];
 const READ: &str = "copies: read 1,000 with a copy";
 const PAGE: &str = "copies: product page";
 
@@ -47,6 +53,8 @@ const PARTS_EACH: i32 = 20;
 const REVIEWS_EACH: i32 = 50;
 
 const FAN_OUT_TARGET: Option<f64> = Some(1.5);
+/// With the same guarantee on both sides.
+const SAME_GUARANTEE: Option<f64> = Some(1.1);
 /// In MiB.
 const MEMORY_TARGET: f64 = 64.0;
 /// Not behind.
@@ -54,7 +62,7 @@ const AHEAD: Option<f64> = Some(1.0);
 const NO_TARGET: Option<f64> = None;
 
 fn names() -> impl Iterator<Item = &'static str> {
-    let fan_outs = FAN_OUT.iter().map(|(name, ..)| *name);
+    let fan_outs = FAN_OUT.iter().chain(&IN_TRANSACTION).map(|(name, ..)| *name);
     [INSERT].into_iter().chain(fan_outs).chain([READ, PAGE])
 }
 
@@ -75,6 +83,13 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
     for (name, device, holders) in FAN_OUT {
         if options.wants(name) {
             report.add(copies.fan_out(name, device, holders, options).await?);
+        }
+    }
+    for (name, device, holders) in IN_TRANSACTION {
+        if options.wants(name) {
+            let pairs = copies.in_transaction(device, holders, rounds(200)).await;
+            let baseline = "driver: transaction of find_one_and_update, update_many";
+            report.add(Measured::of(name, baseline, SAME_GUARANTEE, &pairs));
         }
     }
     if options.wants(READ) {
@@ -211,6 +226,44 @@ impl Copies {
         let pairs = alternate(Rounds::new(options.rounds(rounds)), renamed, on_driver).await;
         let measured = Measured::of(name, "driver: one update_many", target, &pairs);
         Ok(measured.with_memory(memory, MEMORY_TARGET))
+    }
+
+    async fn in_transaction(&mut self, device: i32, holders: usize, rounds: Rounds) -> Result<Pairs> {
+        let devices = self.odm.collection::<Device>();
+        let first = NewDevice {
+            id: device,
+            name: "before".to_owned(),
+        };
+        devices.insert(first).await?;
+        self.store_events(device * 1_000_000, holders, |_| device).await?;
+        let mut next = 0;
+        let ours = async || {
+            let started = Instant::now();
+            for _ in 0..BLOCK {
+                next += 1;
+                let done = devices
+                    .update(device)
+                    .set(|d| d.name, format!("ours {next}"))
+                    .await?;
+                if done.copies_updated != holders as u64 {
+                    return Err(format!("{} of {holders} copies were changed", done.copies_updated).into());
+                }
+            }
+            Ok(started.elapsed() / BLOCK as u32)
+        };
+        let (driver, mut other) = (&mut self.driver, 0);
+        let theirs = async || {
+            let started = Instant::now();
+            for _ in 0..BLOCK {
+                other += 1;
+                let changed = driver.rename_all(device, &format!("theirs {other}")).await?;
+                if changed != holders as u64 {
+                    return Err(format!("{changed} of {holders} events were changed").into());
+                }
+            }
+            Ok(started.elapsed() / BLOCK as u32)
+        };
+        alternate(rounds, ours, theirs).await
     }
 
     async fn store_events(&self, first: i32, count: usize, device: impl Fn(i32) -> i32) -> Result<()> {
