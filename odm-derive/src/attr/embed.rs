@@ -68,6 +68,18 @@ pub struct Container {
     pub derives: Vec<Path>,
 }
 
+/// The type of the numbers of an enum: a name, as it stands in `#[repr(i32)]` too.
+fn repr(meta: &syn::meta::ParseNestedMeta) -> syn::Result<Ident> {
+    let value: syn::Expr = meta.value()?.parse()?;
+    match &value {
+        syn::Expr::Path(path) if path.path.get_ident().is_some() => path.path.require_ident().cloned(),
+        _ => Err(syn::Error::new_spanned(
+            value,
+            "write `repr = i32` or `repr = i64`, without quotes",
+        )),
+    }
+}
+
 impl Container {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Container {
         let mut container = Container::default();
@@ -79,7 +91,7 @@ impl Container {
             } else if meta.path.is_ident("__alias") {
                 once(&mut container.alias, meta.value()?.parse()?, meta)
             } else if meta.path.is_ident("repr") {
-                once(&mut container.repr, meta.value()?.parse()?, meta)
+                once(&mut container.repr, repr(meta)?, meta)
             } else if meta.path.is_ident("patch") {
                 once(&mut container.patch, meta.path.span(), meta)
             } else if meta.path.is_ident("derive") {

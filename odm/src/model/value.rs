@@ -31,9 +31,9 @@ macro_rules! marker {
     message = "`{Self}` can't be stored in a field: odm does not know its shape",
     label = "no declared shape",
     note = "a struct or enum of yours is stored with `#[derive(Embed)]`",
-    note = "a date, an id or a decimal of `chrono`, `jiff`, `time`, `uuid` or `rust_decimal`: the feature of this name of odm",
+    note = "a moment, a duration, an id or a decimal of `chrono`, `jiff`, `time`, `uuid` or `rust_decimal`: the feature of this name of odm",
     note = "another foreign type, by functions of yours: `#[field(with = \"module\", stored = DateTime)]`",
-    note = "a foreign type that serde writes as a text, or as another type that odm knows: `#[field(stored = String)]`",
+    note = "a foreign type that serde writes as a text, such as a date without a time zone, or as another type that odm knows: `#[field(stored = String)]`, of an `Option` `#[field(stored = Option<String>)]`",
     note = "a value that odm should not look into is stored with `#[field(opaque)]`"
 )]
 pub trait Value: 'static {

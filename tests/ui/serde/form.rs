@@ -47,4 +47,10 @@ struct Names {
     day: Option<chrono::NaiveDate>,
 }
 
+#[derive(Embed)]
+#[embed(repr = "i32")]
+enum Level {
+    Low = 1,
+}
+
 fn main() {}

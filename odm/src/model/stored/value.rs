@@ -13,7 +13,7 @@ use super::out::Out;
     message = "odm does not know how `{Self}` is stored",
     label = "not a type that odm stores",
     note = "a struct or enum of yours derives `Embed`, or `Row` where it is a part of a result",
-    note = "a date, an id or a decimal of `chrono`, `jiff`, `time`, `uuid` or `rust_decimal`: the feature of this name of odm",
+    note = "a moment, a duration, an id or a decimal of `chrono`, `jiff`, `time`, `uuid` or `rust_decimal`: the feature of this name of odm",
     note = "a type that serde reads is stored by it: `#[field(opaque)]` on the field"
 )]
 pub trait Stored: Sized + 'static {
