@@ -376,7 +376,12 @@ fn within(target: &Target, field: &Field, name: &str) -> Option<TokenStream> {
     Some(if field.is_array() {
         quote!(<<#stored as #odm::Array>::Item as #odm::Value>::#name)
     } else {
-        quote!(<#stored as #odm::Value>::#name)
+        // Without a bound: an unknown type is one error, of the field itself.
+        quote!({
+            #[allow(unused_imports)]
+            use #odm::stored::Otherwise as _;
+            #odm::stored::ByType::<#stored>::#name
+        })
     })
 }
 

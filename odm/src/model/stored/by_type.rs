@@ -13,6 +13,7 @@ use super::reader::Reader;
 use super::row::{Fields, Row, write};
 use super::value::Stored;
 use crate::model::shape::Names;
+use crate::model::value::Value;
 use mongodb::bson;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -67,6 +68,19 @@ pub struct ByType<T>(PhantomData<T>);
 impl<T: Stored> ByType<T> {
     /// The compiler takes this one where there is one.
     pub const FUNCTIONS: Functions<T> = functions();
+}
+
+impl<T: Value> ByType<T> {
+    /// That of [`Value`].
+    pub const DOCUMENT: bool = T::DOCUMENT;
+    /// That of [`Value`].
+    pub const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
+    /// That of [`Value`].
+    pub const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+    /// That of [`Value`].
+    pub const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
+    /// That of [`Value`].
+    pub const CUT: bool = T::CUT;
 }
 
 impl<T: Fields + Row> ByType<T> {
@@ -124,6 +138,16 @@ pub trait Otherwise<T: 'static> {
         read: |_, _| Err(unknown()),
         missing: || Err(unknown()),
     };
+    /// Of no document.
+    const DOCUMENT: bool = false;
+    /// Of no reference.
+    const HOLDS_REFERENCE: bool = false;
+    /// Of no volatile field.
+    const HOLDS_VOLATILE: bool = false;
+    /// Of no extra fields.
+    const HOLDS_EXTRA: bool = false;
+    /// Of a value that is stored whole.
+    const CUT: bool = false;
     /// Those of serde.
     const SERDE: Functions<T> = Self::FUNCTIONS;
     /// Those of fields among others.
