@@ -183,13 +183,7 @@ impl Copies {
     }
 
     async fn fan_out(&self, name: &str, device: i32, holders: usize, options: &Options) -> Result<Measured> {
-        let devices = self.odm.collection::<Device>();
-        let first = NewDevice {
-            id: device,
-            name: "before".to_owned(),
-        };
-        devices.insert(first).await?;
-        self.store_events(device * 1_000_000, holders, |_| device).await?;
+        let devices = self.store_device(device, holders).await?;
         let mut next = 0;
         let renamed = async || {
             next += 1;
@@ -229,13 +223,7 @@ impl Copies {
     }
 
     async fn in_transaction(&mut self, device: i32, holders: usize, rounds: Rounds) -> Result<Pairs> {
-        let devices = self.odm.collection::<Device>();
-        let first = NewDevice {
-            id: device,
-            name: "before".to_owned(),
-        };
-        devices.insert(first).await?;
-        self.store_events(device * 1_000_000, holders, |_| device).await?;
+        let devices = self.store_device(device, holders).await?;
         let mut next = 0;
         let ours = async || {
             let started = Instant::now();
@@ -264,6 +252,18 @@ impl Copies {
             Ok(started.elapsed() / BLOCK as u32)
         };
         alternate(rounds, ours, theirs).await
+    }
+
+    /// A device with this number of events.
+    async fn store_device(&self, device: i32, holders: usize) -> Result<odm::Collection<Device>> {
+        let devices = self.odm.collection::<Device>();
+        let first = NewDevice {
+            id: device,
+            name: "before".to_owned(),
+        };
+        devices.insert(first).await?;
+        self.store_events(device * 1_000_000, holders, |_| device).await?;
+        Ok(devices)
     }
 
     async fn store_events(&self, first: i32, count: usize, device: impl Fn(i32) -> i32) -> Result<()> {

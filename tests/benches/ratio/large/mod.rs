@@ -85,7 +85,7 @@ struct Mixed {
     email: String,
     placed_at: DateTime,
     changed_at: Option<DateTime>,
-    paid: bool,
+    shipped: bool,
     total: Decimal128,
     discount: f64,
     address: Address,
@@ -155,7 +155,7 @@ fn mixed(n: usize) -> Mixed {
         email: format!("customer{n:07}@example.com"),
         placed_at: date(n),
         changed_at: n.is_multiple_of(2).then(|| date(n + 1)),
-        paid: n.is_multiple_of(3),
+        shipped: n.is_multiple_of(3),
         total: decimal(n),
         discount: n as f64 / 7.0,
         address: Address {
