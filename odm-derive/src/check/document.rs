@@ -157,7 +157,10 @@ pub fn id_is_there(cx: &Ctxt, container: &Container) {
     let unusual = [
         (field.serde.flatten, "flatten"),
         (field.converted(), "with"),
-        (field.serde.skip_serializing_if, "skip_none"),
+        (
+            field.serde.skip_serializing_if,
+            "skip_none` or `skip_serializing_if",
+        ),
         (field.serde.skip_serializing, "skip_serializing"),
         (field.serde.skip_deserializing, "skip_deserializing"),
         (field.field.opaque.then(|| type_span(field)), "#[field(opaque)]"),

@@ -190,11 +190,16 @@ fn is_the_only_default(cx: &Ctxt, container: &Container, field: &Field) {
 
 /// `#[field(default = …, skip_none)]`: `None` would be read as the default.
 fn none_is_no_default(cx: &Ctxt, container: &Container, field: &Field) {
-    let (Some(default), Some(_)) = (&field.field.default, field.serde.skip_serializing_if) else {
+    let (Some(default), Some(left_out_by)) = (&field.field.default, &field.serde.left_out_by) else {
         return;
     };
+    let leaves_out_none = left_out_by
+        .path
+        .segments
+        .last()
+        .is_some_and(|last| last.ident == "is_none");
     let is_none = ty::text(default).ends_with("None");
-    if ty::is_option(field.ty) && !is_none {
+    if ty::is_option(field.ty) && leaves_out_none && !is_none {
         error(
             cx,
             syn::spanned::Spanned::span(default),

@@ -28,12 +28,22 @@ impl RawDocuments {
     /// # Errors
     /// [`Error::Decode`] where it holds anything but documents.
     pub(crate) fn new(meta: &'static DocumentMeta, raw: RawBatch) -> Result<RawDocuments> {
-        let begin = raw.as_raw_document().as_bytes().as_ptr() as usize;
+        let reply = raw.as_raw_document().as_bytes();
+        let begin = reply.as_ptr() as usize;
         let mut places = Vec::new();
         each(meta, &raw, &mut |document| {
             let bytes = document.as_bytes();
             let at = (bytes.as_ptr() as usize).saturating_sub(begin);
-            places.push(at..at + bytes.len());
+            let place = at..at + bytes.len();
+            match reply.get(place.clone()).map(RawDocument::from_bytes) {
+                Some(Ok(_)) => places.push(place),
+                _ => {
+                    return Err(not_a_document(
+                        meta,
+                        "the server's batch holds no document here".to_owned(),
+                    ));
+                }
+            }
             Ok(())
         })?;
         Ok(RawDocuments { raw, places })
@@ -234,11 +244,16 @@ fn document_of<'d>(
         ),
         Err(error) => error.to_string(),
     };
-    Err(Error::Decode {
+    Err(not_a_document(meta, message))
+}
+
+#[cold]
+fn not_a_document(meta: &'static DocumentMeta, message: String) -> Error {
+    Error::Decode {
         collection: meta.collection.to_owned(),
         id: None,
         ty: meta.name,
         path: String::new(),
         message,
-    })
+    }
 }

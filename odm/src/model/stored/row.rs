@@ -11,7 +11,7 @@ use super::reader::Reader;
 /// A value that is written as fields of a document: a struct, the struct of a new document, a variant.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not written as a document",
-    note = "a document derives `Document`, a part of one `Embed`; the result of a pipeline, which derives `Row`, is only read"
+    note = "a document derives `Document`, a part of one `Embed`"
 )]
 pub trait Fields {
     /// Writes its fields behind those that are there.
