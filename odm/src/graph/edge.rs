@@ -4,7 +4,7 @@ use crate::graph::names::is;
 use crate::model::copy::{Operation, Subset, SyncMode};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::model::reference::ReferenceMeta;
+use crate::model::reference::{OnDelete, ReferenceMeta};
 use crate::model::shape::{FieldMeta, Shape};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
 use std::cmp::Ordering;
@@ -326,6 +326,11 @@ impl Edge {
     /// The stored name of the target's field whose value is the reference.
     pub(crate) fn by(&self) -> &'static str {
         (self.reference.by)()
+    }
+
+    /// Whether a document may name one that does not exist: it may be inserted later.
+    pub(crate) fn may_name_missing(&self) -> bool {
+        !self.reference.check || self.reference.on_delete == OnDelete::Keep
     }
 
     /// Whether both sides hold it.

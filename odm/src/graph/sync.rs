@@ -8,7 +8,6 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::as_stored;
 use crate::model::meta::names::meet;
 use crate::model::own_fields::COPIED;
-use crate::model::reference::OnDelete;
 use crate::model::shape::of_field;
 use mongodb::bson::{Bson, Document, doc};
 
@@ -115,7 +114,7 @@ impl Graph {
             || self
                 .derived_in(meta)
                 .map(|derived| self.parent_edge(derived))
-                .any(|edge| !edge.reference.check || edge.reference.on_delete == OnDelete::Keep)
+                .any(Edge::may_name_missing)
     }
 
     /// Whether something is derived elsewhere from such a document that is updated after a transaction.

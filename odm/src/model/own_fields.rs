@@ -13,9 +13,16 @@ pub(crate) const OWN: &str = "_odm";
 /// The version of a source of copies: every change of a copied field raises it.
 pub(crate) const VERSION: &str = "_odm.version";
 
-/// Raised by every library write that other library writes must not miss: a change of a parent's derived fields, which are only
-/// written where the revision is still the one that was read; and, within a transaction, a write that only locks the document.
+/// Raised by every change of a parent's derived fields, which are only written where the revision is still the one that was read.
 pub(crate) const REVISION: &str = "_odm.revision";
+
+/// How many holders a source of copies may still get before it may have more than [`FEW_HOLDERS`]. Every write that stores references to
+/// it subtracts their number, and so locks it. Below zero where it may have more, and where the library has not inserted it; missing
+/// there until a write subtracts.
+pub(crate) const HOLDERS_LEFT: &str = "_odm.holders_left";
+
+/// The value of [`HOLDERS_LEFT`] in a new document.
+pub(crate) const FEW_HOLDERS: i64 = 1_000;
 
 /// How many library writes have linked or unlinked a document with two-way references. It tells the reconciler that one
 /// transaction wrote both sides, and since a transaction counts in every document that it relies on, of two transactions that
@@ -99,8 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn every_field_stands_below_one_of_six() {
-        for path in [VERSION, REVISION, LINKS, DELETION, RESTORING, PENDING] {
+    fn every_field_stands_below_one_of_seven() {
+        for path in [
+            VERSION,
+            REVISION,
+            HOLDERS_LEFT,
+            LINKS,
+            DELETION,
+            RESTORING,
+            PENDING,
+        ] {
             assert_eq!(path, format!("{OWN}.{}", name_of(path)));
         }
         for path in [OPERATION, FIELDS, DELETE, PROGRESS, LEASE] {

@@ -9,7 +9,6 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::{meet, plain_name};
 use crate::model::own_fields::ALL;
-use crate::model::reference::OnDelete;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::implied::demanded;
 use crate::plan::operators::{Built, Raw};
@@ -47,6 +46,8 @@ pub(crate) struct TouchedReference {
     added: Vec<(ReferenceTarget, Key, Bson)>,
     /// Whether it has another value afterwards, whatever it was.
     pub(crate) is_replaced: bool,
+    /// Whether the update takes values out, and puts none there.
+    is_only_removed: bool,
     /// Of a two-way reference: the steps from its values before to those after; `None` where they can't be told.
     steps: Option<Vec<LinkStep>>,
 }
@@ -218,9 +219,14 @@ impl Touches {
             .flat_map(|edge| edge.copies.iter().map(|copy| edge.copy_path(copy)))
             .collect();
         let names: Vec<&str> = self.names().collect();
+        let takes = |edge: &Edge| {
+            !self
+                .reference(edge)
+                .is_some_and(|touched| touched.is_only_removed)
+        };
         let (is_of_source, affected) = (
             Affected::changes_source(graph, meta, &names),
-            Affected::by_change(graph, meta, &names),
+            Affected::by_change(graph, meta, &names, takes),
         );
         (self.is_of_source, self.affected) = (is_of_source, affected);
         self.moves_children = graph
@@ -279,12 +285,14 @@ impl TouchedReference {
             how: ArrayEffect::Adds,
             added: Vec::new(),
             is_replaced: false,
+            is_only_removed: true,
             steps: edge.is_two_way().then(Vec::new),
         }
     }
 
     fn may_be_anything(&mut self) {
         self.is_changed = true;
+        self.is_only_removed = false;
         self.how = ArrayEffect::Replaces;
         self.steps = None;
     }
@@ -299,6 +307,11 @@ impl TouchedReference {
         built: &Built,
     ) -> Result<()> {
         self.is_changed = true;
+        self.is_only_removed &= match operator {
+            "$unset" | "$pull" | "$pullAll" | "$pop" => true,
+            "$set" => *value == Bson::Null && name == edge.path,
+            _ => false,
+        };
         self.how = self.how.max(how(edge, operator, &position));
         self.is_replaced |= matches!(operator, "$set" | "$unset")
             && edge
@@ -530,10 +543,9 @@ impl Affected {
             .derived_from(meta)
             .for_each(|derived| affected.add(derived.sync));
         // Something may have copied from a document with this id that was there before.
-        let keeps = |edge: &&Edge| edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
         graph
             .copied(meta)
-            .filter(keeps)
+            .filter(|edge| edge.may_name_missing())
             .for_each(|edge| affected.add_copies(edge));
         affected.eventual |= graph.is_for_others(meta);
         affected
@@ -556,15 +568,23 @@ impl Affected {
         affected
     }
 
-    /// By a change of these fields of a document.
-    fn by_change(graph: &Graph, meta: &DocumentMeta, names: &[&str]) -> Affected {
+    /// By a change of these fields of a document, which takes new copies by some of its references.
+    fn by_change(
+        graph: &Graph,
+        meta: &DocumentMeta,
+        names: &[&str],
+        takes: impl Fn(&Edge) -> bool,
+    ) -> Affected {
         let mut affected = Affected::default();
         if !graph.takes_part(meta) {
             return affected;
         }
         let changes = |field: &str| names.iter().any(|name| meet(name, field));
+        let is_read_on =
+            |edge: &Edge| kept_in_sync(edge).any(|copy| graph.is_read(meta, &edge.copy_path(copy)));
         let own = graph.copying(meta).filter(|edge| changes(&edge.path));
-        own.for_each(|edge| affected.add_copies(edge));
+        own.filter(|edge| takes(edge) || is_read_on(edge))
+            .for_each(|edge| affected.add_copies(edge));
         let elsewhere = graph
             .copied(meta)
             .filter(|edge| kept_in_sync(edge).any(|copy| changes(copy.source)));

@@ -14,8 +14,9 @@ use crate::rules::children::orphans;
 use crate::rules::derived::{DerivedValue, RederiveReport};
 use crate::rules::pending::{PendingWork, all_fields, has_entry, mark, record_for, update_all};
 use crate::store::batch::id;
-use crate::store::cx::Cx;
+use crate::store::cx::{Cx, Statement};
 use crate::store::each::WriteReport;
+use crate::store::fields::put;
 use crate::{Error, Result};
 use futures::future::BoxFuture;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf};
@@ -74,6 +75,17 @@ pub(crate) trait SyncRule: Send + Sync {
     /// Updates the values after a write, in its transaction. On a standalone server this updates nothing: it adds to the effects
     /// the work that no mark in a document records.
     fn after_write<'s>(
+        &'s self,
+        _cx: &'s Cx<'_>,
+        _meta: MetaRef,
+        _images: &'s [Image],
+        _effects: &'s mut Effects,
+    ) -> RuleStep<'s> {
+        nothing()
+    }
+
+    /// Confirms, after all rules have written, that the documents are as they were when the write was prepared.
+    fn confirm<'s>(
         &'s self,
         _cx: &'s Cx<'_>,
         _meta: MetaRef,
@@ -375,6 +387,33 @@ pub(crate) struct PassedOn {
     hop: usize,
 }
 
+/// A document that has to be as it was when the write was prepared, until the commit.
+pub(crate) struct Expected {
+    pub(crate) meta: MetaRef,
+    /// The field by which it is named, with its value.
+    pub(crate) by: &'static str,
+    pub(crate) key: Key,
+    /// Matches it if it is so, and locks it.
+    pub(crate) lock: Statement,
+}
+
+impl Expected {
+    pub(crate) fn is_of(&self, meta: &DocumentMeta, by: &str, key: &Key) -> bool {
+        self.meta.collection == meta.collection && self.by == by && self.key == *key
+    }
+
+    /// The statement that also updates it.
+    pub(crate) fn with(&self, update: &Document) -> Statement {
+        let mut statement = self.lock.clone();
+        for (operator, fields) in update {
+            for (name, value) in fields.as_document().into_iter().flatten() {
+                put(&mut statement.update, operator, name, value.clone());
+            }
+        }
+        statement
+    }
+}
+
 /// The effects of writes on other documents. In a transaction they are applied there, unless their consistency mode is
 /// eventual. On a standalone server, which has no transactions, all effects are eventual: they are pending in the documents, or
 /// listed in [`DeferredWork`], and applied after the writes.
@@ -391,6 +430,8 @@ pub(crate) struct Effects {
     pub(crate) copies: u64,
     /// The documents whose earlier pending work is included already: their collections and ids.
     included: HashSet<(&'static str, Key)>,
+    /// What the write relies on that no statement has confirmed yet: one that changes such a document can do so.
+    pub(crate) expected: Vec<Expected>,
 }
 
 impl Effects {
@@ -419,6 +460,7 @@ impl Effects {
             deferred: DeferredWork::default(),
             copies: 0,
             included: HashSet::new(),
+            expected: Vec::new(),
         }
     }
 

@@ -48,6 +48,16 @@ pub(crate) struct DocumentBatch {
     pub(crate) more: bool,
 }
 
+impl DocumentBatch {
+    /// Nothing is behind it.
+    pub(crate) fn last(documents: Vec<RawDocumentBuf>) -> DocumentBatch {
+        DocumentBatch {
+            documents,
+            more: false,
+        }
+    }
+}
+
 impl Cx<'_> {
     pub(crate) fn collection<D: Send + Sync>(&self, meta: &DocumentMeta) -> mongodb::Collection<D> {
         let database = self.odm.database();
@@ -295,6 +305,23 @@ impl Cx<'_> {
             act!(self, meta, write, collection.delete_many(filter))
         };
         Ok(result?.deleted_count)
+    }
+
+    /// Deletes one document that matches, and gives these fields of it, by one command: of a sharded collection the server takes that
+    /// only with a shard key.
+    pub(crate) async fn take(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        fields: Document,
+    ) -> Result<Option<RawDocumentBuf>> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        act!(
+            self,
+            meta,
+            modify,
+            collection.find_one_and_delete(filter).projection(fields)
+        )
     }
 
     /// Deletes all documents that match, for which it makes no difference if that is done twice: where the reply of the first attempt

@@ -11,7 +11,7 @@ use mongodb::bson::{Document, doc};
 use mongodb::error::TRANSIENT_TRANSACTION_ERROR;
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 /// The session that the operations of a transaction share. The driver executes one operation of a session at a time, so they
@@ -31,6 +31,8 @@ struct SessionInner {
     is_closed: AtomicBool,
     /// Whether a command of the library was sent, whose reply the driver sees in any case.
     has_begun: AtomicBool,
+    /// How often the transaction has begun.
+    attempts: AtomicUsize,
     background: Background,
 }
 
@@ -100,6 +102,7 @@ impl Session {
             state: std::sync::Mutex::default(),
             is_closed: AtomicBool::new(false),
             has_begun: AtomicBool::new(false),
+            attempts: AtomicUsize::new(0),
             background: Background::here(tasks),
         }))
     }
@@ -108,6 +111,12 @@ impl Session {
     pub(crate) fn begin(&self) {
         *self.state() = TransactionState::default();
         self.0.has_begun.store(false, Ordering::Release);
+        self.0.attempts.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether an earlier attempt of the transaction has failed.
+    pub(crate) fn is_run_again(&self) -> bool {
+        self.0.attempts.load(Ordering::Acquire) > 1
     }
 
     /// Waits for the session, for one command of the transaction, which is executed to its reply.

@@ -69,8 +69,8 @@ struct Transaction {
     changed: u8,
     /// The children before the write.
     before: Images,
-    /// The sums, and behind them the greatest values, that are derived anew: a bit for each parent.
-    anew: u8,
+    /// What is derived anew in the parents.
+    derived: [Derived; PARENTS],
     /// The parents that were not there.
     absent: u8,
 }
@@ -93,8 +93,8 @@ enum Safeguard {
     RevisionRaised,
     /// `children::one` derives anew where the child has pending work: its parent may not know its value.
     AnewWherePending,
-    /// `children::write_parents` derives anew behind what it adds, and `children::without` adds nothing to that.
-    AnewAfterAdding,
+    /// `children::without` adds nothing to what `children::write_parents` derives anew.
+    AnewInsteadOfAdding,
     /// `children::guarded`: pending work writes a parent on the condition that it has the revision that was read.
     RevisionInFilter,
     /// `children::refresh` reads the revision before the children.
@@ -199,10 +199,10 @@ enum At {
     Again(Images),
     /// Writes the children.
     Writes(Transaction),
-    /// Writes these parents: a bit for each.
+    /// Derives anew in these parents, from the children in its snapshot: a bit for each.
+    Derives(Transaction, u8),
+    /// Writes these parents. After the last one it leaves pending work for those that are not there.
     Parents(Transaction, u8),
-    /// Derives anew, and leaves pending work for parents that are not there.
-    Derives(Transaction),
     Commits(Transaction),
     /// Looks for its own pending work, and derives these parents afterwards.
     Drains(u8),
@@ -319,7 +319,7 @@ impl State {
             .enumerate()
             .filter(move |(other, _)| *other != process);
         others.filter_map(|(_, at)| match at {
-            At::Writes(open) | At::Parents(open, _) | At::Derives(open) | At::Commits(open) => Some(open),
+            At::Writes(open) | At::Derives(open, _) | At::Parents(open, _) | At::Commits(open) => Some(open),
             _ => None,
         })
     }
@@ -332,7 +332,7 @@ impl State {
     /// Tells the open transactions that these documents are not as in their snapshots any more.
     fn committed(&mut self, documents: u8) {
         for at in &mut self.at {
-            if let At::Writes(open) | At::Parents(open, _) | At::Derives(open) | At::Commits(open) = at {
+            if let At::Writes(open) | At::Derives(open, _) | At::Parents(open, _) | At::Commits(open) = at {
                 open.changed |= documents;
             }
         }
@@ -448,7 +448,7 @@ impl Parents {
             written: 0,
             changed: 0,
             before,
-            anew: 0,
+            derived: [Derived::default(); PARENTS],
             absent: 0,
         }
     }
@@ -519,30 +519,45 @@ impl Parents {
                     next.commit(process, &open, self.has_reconciler());
                     let mut open = self.begin(&next, before);
                     open.sees.children = after;
-                    At::Parents(open, touched(&open))
+                    At::Derives(open, touched(&open))
                 } else {
-                    At::Parents(open, touched(&open))
+                    At::Derives(open, touched(&open))
                 }
+            }
+            At::Derives(open, touched) => {
+                let mut open = self.seeing(state, open);
+                for at in bits(touched) {
+                    let change = self.change(&open, own, at);
+                    if change.anew_sum || change.anew_greatest {
+                        open.derived[at as usize] = self.said(&open.sees.children, at);
+                    }
+                }
+                At::Parents(open, touched)
             }
             At::Parents(open, rest) => {
                 let mut open = self.seeing(state, open);
                 let Some(at) = bits(rest).next() else {
-                    next.at[process] = At::Derives(open);
+                    self.leave(process, own, &mut open);
+                    next.at[process] = At::Commits(open);
                     return Some(next);
                 };
                 let change = self.change(&open, own, at);
-                open.anew |= u8::from(change.anew_sum) << at;
-                open.anew |= u8::from(change.anew_greatest) << (at + PARENTS as u8);
                 match open.sees.parents[at as usize] {
                     None => open.absent |= 1 << at,
                     Some(before) => {
                         let mut parent = before;
-                        if !change.anew_sum {
+                        let derived = open.derived[at as usize];
+                        if change.anew_sum {
+                            parent.derived.sum = derived.sum;
+                        }
+                        if !change.anew_sum || self.lacks(Safeguard::AnewInsteadOfAdding) {
                             parent.derived.sum += change.add;
                         }
-                        if !change.anew_greatest {
-                            parent.derived.greatest = parent.derived.greatest.max(change.push);
-                        }
+                        parent.derived.greatest = if change.anew_greatest {
+                            derived.greatest
+                        } else {
+                            parent.derived.greatest.max(change.push)
+                        };
                         if !self.lacks(Safeguard::RevisionRaised) {
                             parent.revision += 1;
                         }
@@ -555,34 +570,6 @@ impl Parents {
                     }
                 }
                 At::Parents(open, rest & !(1 << at))
-            }
-            At::Derives(open) => {
-                let mut open = self.seeing(state, open);
-                for at in 0..PARENTS as u8 {
-                    let Some(before) = open.sees.parents[at as usize] else {
-                        continue;
-                    };
-                    let mut parent = before;
-                    let said = self.said(&open.sees.children, at);
-                    if open.anew & 1 << at != 0 {
-                        parent.derived.sum = said.sum;
-                        if self.lacks(Safeguard::AnewAfterAdding) {
-                            parent.derived.sum += self.change(&open, own, at).add;
-                        }
-                    }
-                    if open.anew & 1 << (at + PARENTS as u8) != 0 {
-                        parent.derived.greatest = said.greatest;
-                    }
-                    if parent != before {
-                        if !self.write(state, process, &mut open, parent_bit(at)) {
-                            next.at[process] = self.run_again(&open);
-                            return Some(next);
-                        }
-                        open.sees.parents[at as usize] = Some(parent);
-                    }
-                }
-                self.leave(process, own, &mut open);
-                At::Commits(open)
             }
             At::Commits(open) => {
                 next.commit(process, &open, self.has_reconciler());
@@ -701,7 +688,7 @@ impl Parents {
                 | At::Again(_)
                 | At::Writes(_)
                 | At::Parents(..)
-                | At::Derives(_)
+                | At::Derives(..)
                 | At::Commits(_),
                 work,
             ) if work.is_transaction() => return self.transaction(state, process, work),
@@ -1261,9 +1248,9 @@ fn each_safeguard_of_derived_fields_in_a_transaction_is_needed() {
             COMMITTED,
         ),
         (
-            "deriving anew after the additions of the same write",
+            "deriving anew instead of adding in the same write",
             eventual_all_move(),
-            Safeguard::AnewAfterAdding,
+            Safeguard::AnewInsteadOfAdding,
             COMMITTED,
         ),
         (

@@ -41,8 +41,12 @@ impl Sent {
                         "insert" | "delete" => number("n"),
                         "findAndModify" => {
                             let last = done.reply.get_document("lastErrorObject").ok();
-                            last.map_or(0, |last| {
-                                i64::from(last.get_bool("updatedExisting").unwrap_or(false))
+                            // A deletion says only their number.
+                            let number =
+                                |last: &odm::bson::Document| i64::from(last.get_i32("n").unwrap_or(0));
+                            last.map_or(0, |last| match last.get_bool("updatedExisting") {
+                                Ok(is_updated) => i64::from(is_updated),
+                                Err(_) => number(last),
                             })
                         }
                         "update" => {

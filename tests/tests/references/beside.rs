@@ -263,6 +263,7 @@ fn a_restored_document_has_the_changes_that_its_copies_missed() {
                 (
                     |name, command| {
                         name == "delete"
+                            || name == "findAndModify" && command.contains_key("remove")
                             || name == "update" && command.to_string().contains("_odm.pending.delete")
                     },
                     Box::new(move |runtime| {

@@ -8,10 +8,12 @@ use crate::model::key::Key;
 use crate::rules::on_delete::OnDeleteRule;
 use crate::rules::rule::{DeferredWork, Effects};
 use crate::store::batch::document_id as id;
-use crate::store::batch::{document, ids};
+use crate::store::batch::{DocumentBatch, document, ids};
 use crate::store::cx::Cx;
 use crate::store::each;
-use crate::store::filter::all;
+use crate::store::filter::{all, named_id};
+use crate::store::server::Topology;
+use crate::store::session::Session;
 use crate::store::transaction;
 use crate::{Result, rules};
 use mongodb::bson::{Document, RawDocumentBuf, doc};
@@ -77,23 +79,36 @@ impl<'a> DeletionWalk<'a, '_> {
     /// Deletes the next batch of documents that no rule protects or follows, but of which something is derived: they are read in the
     /// transaction that deletes them.
     pub(super) async fn delete_next(&mut self, level: &mut WalkLevel<'a>) -> Result<()> {
-        let (cx, meta) = (self.cx, level.meta);
-        let (filter, last) = (&level.filter, level.last.as_ref());
-        let (batch, deleted, deferred) = transaction::take_turns(cx, Vec::new(), async |session| {
-            let cx = cx.within(&session);
-            let fields = Some(rules::needed(cx.odm.graph(), meta));
-            let batch = cx.next_batch(meta, filter, last, fields, BATCH).await?;
-            if batch.documents.is_empty() {
-                return Ok((batch, 0, DeferredWork::default()));
-            }
-            let deleted = cx.delete(meta, among(&batch.documents)).await?;
+        let (meta, filter, last) = (level.meta, &level.filter, level.last.as_ref());
+        let work = async |cx: Cx<'_>| {
+            let fields = rules::needed(cx.odm.graph(), meta);
+            let is_one = named_id(filter).is_some() && cx.odm.server().await?.topology() != Topology::Sharded;
+            let (batch, deleted) = if is_one {
+                let taken = Vec::from_iter(cx.take(meta, filter.clone(), fields).await?);
+                let deleted = taken.len() as u64;
+                (DocumentBatch::last(taken), deleted)
+            } else {
+                let batch = cx.next_batch(meta, filter, last, Some(fields), BATCH).await?;
+                let deleted = if batch.documents.is_empty() {
+                    0
+                } else {
+                    cx.delete(meta, among(&batch.documents)).await?
+                };
+                (batch, deleted)
+            };
             let mut effects = Effects::new(&cx);
             let documents: Vec<&RawDocumentBuf> = batch.documents.iter().collect();
             effects.deleted(&cx, meta, &documents).await?;
             let (_, deferred) = effects.apply(&cx).await?;
             Ok((batch, deleted, deferred))
-        })
-        .await?;
+        };
+        let (batch, deleted, deferred) = match self.cx.session {
+            Some(_) => work(self.cx).await?,
+            None => {
+                let in_session = async |session: Session| work(self.cx.within(&session)).await;
+                transaction::take_turns(self.cx, Vec::new(), in_session).await?
+            }
+        };
         level.read(batch);
         self.deleted(level, deleted);
         self.drain_after(deferred).await
@@ -149,18 +164,18 @@ async fn erase(
         as_read(level.meta, part)?
     };
     let graph = cx.odm.graph();
-    let own = if read_before && level.rules.derives {
-        Some(
-            cx.every(level.meta, filter.clone(), rules::needed(graph, level.meta))
-                .await?,
-        )
-    } else {
-        None
-    };
+    let fields = || rules::needed(graph, level.meta);
+    let mut own = None;
     // Outside of a transaction, what is derived from them is derived without them before they are deleted.
     erased.deleted = if level.rules.derives && cx.session.is_none() {
         drain::delete_after_draining(&cx, level.meta, filter).await?
+    } else if !(read_before && level.rules.derives) {
+        cx.delete(level.meta, filter).await?
+    } else if part.len() == 1 && cx.odm.server().await?.topology() != Topology::Sharded {
+        let taken = cx.take(level.meta, filter, fields()).await?;
+        own.insert(Vec::from_iter(taken)).len() as u64
     } else {
+        own = Some(cx.every(level.meta, filter.clone(), fields()).await?);
         cx.delete(level.meta, filter).await?
     };
     if erased.deleted < part.len() as u64 {

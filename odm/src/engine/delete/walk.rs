@@ -380,7 +380,8 @@ impl<'a, 'd> DeletionWalk<'a, 'd> {
                     }
                     return Ok(None);
                 }
-                if self.transactions && self.deletes && level.rules.list.is_empty() {
+                let joins = self.cx.session.is_some() && level.rules.derives && !level.rules.has_hooks;
+                if (self.transactions || joins) && self.deletes && level.rules.list.is_empty() {
                     self.delete_next(level).await?;
                     return Ok(Some(None));
                 }

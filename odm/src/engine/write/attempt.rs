@@ -1,8 +1,8 @@
 //! Executes writes once, with what they ask of other documents. Their plan says how: [`WritePlan::modes`].
 
-use crate::engine::write::propagate::{self, WriteSet};
+use crate::engine::write::propagate::{self, ReadSet, WriteSet};
 use crate::engine::write::recheck::{AfterWrites, Recheck};
-use crate::engine::write::{drain, send};
+use crate::engine::write::{changed_one, drain, send};
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
@@ -20,6 +20,7 @@ use crate::store::session::Session;
 use crate::store::transaction;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
+use mongodb::options::ReturnDocument;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of documents that one transaction changes: it has to end within the server's minute, and the server keeps it
@@ -204,20 +205,64 @@ impl<'a> Planned<'a> {
     async fn with_effects(&self, cx: Cx<'_>, limit: Option<usize>) -> Result<(Attempt, AfterWrites)> {
         // Without transactions atomic copies are pending work; which parents children are taken from is known only from the documents before.
         let derived = (self.plan.affected.atomic && cx.session.is_some()) || self.plan.moves_children;
-        let Some(before) = self.check_and_read(&cx, derived, limit).await? else {
-            return Ok((Attempt::TooMany, AfterWrites::default()));
+        let (before, made) = match self.change_one(cx, derived).await? {
+            Some(both) => both,
+            None => {
+                let Some(before) = self.check_and_read(&cx, derived, limit).await? else {
+                    return Ok((Attempt::TooMany, AfterWrites::default()));
+                };
+                if cx.session.is_none() {
+                    self.linking(&cx).foresee(&cx, &before.0).await?;
+                }
+                (before, self.send(cx).await?)
+            }
         };
-        if cx.session.is_none() {
-            self.linking(&cx).foresee(&cx, &before.0).await?;
-        }
-        let mut done = match self.send(cx).await? {
-            Attempt::Done(done) => done,
-            nothing => return Ok((nothing, AfterWrites::default())),
+        let Attempt::Done(mut done) = made else {
+            return Ok((made, AfterWrites::default()));
         };
         let applied = self.apply_effects(cx, &before.0, derived, &mut done).await;
         let deferred = applied.map_err(|error| self.as_unfinished(&cx, error))?;
         let after = self.follow_up(&cx, &before, &done, deferred).await?;
         Ok((Attempt::Done(done), after))
+    }
+
+    /// Writes one document in a transaction, and reads it by the same command. `None` where the document has to be read before: a
+    /// reference that it had before may name a missing target.
+    async fn change_one(
+        &self,
+        cx: Cx<'_>,
+        derived: bool,
+    ) -> Result<Option<((BeforeImages, Vec<MissingReferences>), Attempt)>> {
+        let graph = cx.odm.graph();
+        let linked = self.linked(graph);
+        let Some(write) = changed_one::can_be_read(&cx, self.batching, self.writes).await? else {
+            return Ok(None);
+        };
+        let Some(read_set) = ReadSet::of_one(graph, write, &linked, derived) else {
+            return Ok(None);
+        };
+        if !self.missing_targets(&cx).await?.is_empty() {
+            return Ok(None);
+        }
+        let reads = if read_set.is_read_before() {
+            ReturnDocument::Before
+        } else {
+            ReturnDocument::After
+        };
+        let names = read_set.all_names(graph);
+        let changed = changed_one::change_one(cx, write, &names, reads).await;
+        self.is_sent.store(changed.is_ok(), Ordering::Relaxed);
+        Ok(Some(match changed? {
+            Some(changed) => {
+                let (key, before, done) = changed.read_after(&cx, write, derived).await?;
+                ((read_set.image(key, before), Vec::new()), Attempt::Done(done))
+            }
+            None => ((BeforeImages::default(), Vec::new()), Attempt::Unmatched),
+        }))
+    }
+
+    fn linked<'g>(&self, graph: &'g Graph) -> Vec<&'g Edge> {
+        self.plan.links.iter().map(|link| &graph[link.edge]).collect()
     }
 
     /// What follows the commit of the writes.
@@ -268,7 +313,7 @@ impl<'a> Planned<'a> {
         limit: Option<usize>,
     ) -> Result<Option<(BeforeImages, Vec<MissingReferences>)>> {
         let graph = cx.odm.graph();
-        let linked: Vec<&Edge> = self.plan.links.iter().map(|link| &graph[link.edge]).collect();
+        let linked = self.linked(graph);
         let read = || propagate::read_before(cx, self.writes, &linked, derived, limit);
         let (mut before, missing) = match cx.session {
             None => futures::future::try_join(read(), self.missing_targets(cx)).await?,

@@ -9,6 +9,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod bulk;
+mod changed_one;
 pub(crate) mod documents;
 pub(crate) mod drain;
 pub(crate) mod prepare;

@@ -34,7 +34,7 @@ fn changed_fields(meta: &DocumentMeta, writes: &[Write]) -> WrittenFields {
 }
 
 /// The documents of one collection that the writes will change, and what is to be read of them.
-struct ReadSet<'w> {
+pub(super) struct ReadSet<'w> {
     meta: &'static DocumentMeta,
     writes: Vec<&'w Write>,
     /// The fields that hold references which the writes add or link, and the copies beside them.
@@ -48,6 +48,42 @@ struct ReadSet<'w> {
 }
 
 impl<'w> ReadSet<'w> {
+    /// What is to be read of the one document that a write changes, which it names by its id. `None` where nothing is.
+    pub(super) fn of_one(graph: &Graph, write: &'w Write, linked: &[&Edge], derived: bool) -> Option<Self> {
+        ReadSet::for_writes(graph, write.meta, vec![write], linked, derived)
+    }
+
+    /// Whether the documents are read before the writes, and not only after them.
+    pub(super) fn is_read_before(&self) -> bool {
+        self.compares || !self.references.is_empty()
+    }
+
+    /// The names of all fields that are read of documents before and after.
+    pub(super) fn all_names(&self, graph: &Graph) -> Vec<String> {
+        self.names(graph, self.derived)
+    }
+
+    /// The image of the one document, as it was if that was read.
+    pub(super) fn image(&self, key: Key, before: Option<RawDocumentBuf>) -> BeforeImages {
+        let image = BeforeImage {
+            key,
+            is_compared: self.compares && before.is_some(),
+            document: before.map(Arc::new),
+        };
+        BeforeImages {
+            collections: vec![self.of(vec![image])],
+        }
+    }
+
+    fn of(&self, documents: Vec<BeforeImage>) -> BeforeOf {
+        BeforeOf {
+            meta: self.meta,
+            documents,
+            has_references: !self.references.is_empty(),
+            derives: self.derived,
+        }
+    }
+
     /// `None` where nothing is to be read.
     fn for_writes(
         graph: &Graph,
@@ -160,12 +196,7 @@ pub(in crate::engine) async fn read_before(
         let by_id = one.into_iter().map(|document| (document, read_set.compares));
         let by_condition = many.into_iter().flat_map(|(documents, _)| documents);
         let by_condition = by_condition.map(|document| (document, read_set.derived));
-        let mut of = BeforeOf {
-            meta,
-            documents: Vec::new(),
-            has_references: !read_set.references.is_empty(),
-            derives: read_set.derived,
-        };
+        let mut of = read_set.of(Vec::new());
         let mut places: HashMap<Key, usize> = HashMap::new();
         for (document, is_compared) in by_id.chain(by_condition) {
             let key = id_of(&document);
@@ -383,6 +414,9 @@ impl Effects {
         let cx = &cx.unvalidated();
         for rule in rules::all() {
             rule.after_write(cx, meta, images, self).await?;
+        }
+        for rule in rules::all() {
+            rule.confirm(cx, meta, images, self).await?;
         }
         Ok(())
     }

@@ -4,21 +4,19 @@
 use crate::engine::write::bulk;
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
-use crate::model::meta::names::read_too;
 use crate::model::own_fields::OWN;
+use crate::plan::keep::Replacement;
 use crate::plan::operation::{
     Batching, DeleteWrite, ReplaceWrite, Reply, Selection, UpdateManyWrite, UpdateWrite, Write, WriteKind,
 };
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, growth};
 use crate::plan::outcome::{Attempt, Done, Outcome, Refusals};
-use crate::rules::needed;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::cx::Cx;
 use crate::store::filter::all;
 use crate::store::map::Context;
 use crate::store::packed::Packed;
-use crate::store::server::Topology;
 use crate::{Error, Result, bounds};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Document, RawDocumentBuf, doc};
@@ -258,12 +256,6 @@ async fn update(
     (filter, modifications): UpdateStatement,
 ) -> Result<Attempt> {
     fill_one(cx, &core, update).await?;
-    if core.session().is_some()
-        && changes_source(update)
-        && let Some(done) = update_and_read(cx, &core, update, &filter).boxed().await?
-    {
-        return Ok(done);
-    }
     cx.trace.trip();
     let options = update_options(&core, update);
     let result =
@@ -287,46 +279,6 @@ fn updated(result: UpdateResult) -> Outcome {
     }
 }
 
-/// Whether others copy what an update of one document changes.
-fn changes_source(update: &UpdateWrite) -> bool {
-    update.touches.is_of_source && update.one.is_some() && !update.upsert
-}
-
-/// Updates a document that others copy from, in its transaction, and reads it: the rules ask for it right after the update. `None` for a
-/// sharded collection, which takes this command only with a shard key.
-async fn update_and_read(
-    cx: Cx<'_>,
-    core: &Core,
-    update: &UpdateWrite,
-    filter: &Document,
-) -> Result<Option<Attempt>> {
-    if core.odm().server().await?.topology() == Topology::Sharded {
-        return Ok(None);
-    }
-    let mut fields = doc! { "_id": 1 };
-    let needed = needed(core.odm().graph(), core.meta());
-    needed.keys().for_each(|name| read_too(&mut fields, name));
-    let (filter, modifications) = (filter.clone(), update.built.modifications());
-    let mut options = FindOneAndUpdateOptions::default();
-    options.return_document = Some(ReturnDocument::After);
-    options.projection = Some(fields);
-    options.array_filters = array_filters(&update.built);
-    cx.trace.trip();
-    let found = act!(
-        core,
-        modify,
-        [core] core.raw().find_one_and_update(filter, modifications).with_options(options)
-    );
-    let found = found.map_err(|error| core.error(error))?;
-    Ok(Some(match found {
-        Some(document) => Attempt::Done(Done {
-            after: Some(document),
-            ..Outcome::changed().into()
-        }),
-        None => Attempt::Unmatched,
-    }))
-}
-
 /// The options of an update of one document, if it has any.
 fn update_options(core: &Core, update: &UpdateWrite) -> Option<UpdateOptions> {
     if !update.upsert && update.built.array_filters.is_empty() {
@@ -340,7 +292,7 @@ fn update_options(core: &Core, update: &UpdateWrite) -> Option<UpdateOptions> {
     Some(options)
 }
 
-fn array_filters(built: &Built) -> Option<Vec<Document>> {
+pub(super) fn array_filters(built: &Built) -> Option<Vec<Document>> {
     Some(built.array_filters.clone()).filter(|filters| !filters.is_empty())
 }
 
@@ -410,10 +362,15 @@ async fn update_document(
         })
     };
     Ok(match found {
-        Some(document) => Attempt::done(Outcome {
-            upserted: (inserted && !is_before).then(id).flatten(),
-            document: Some(document),
-            ..modified()
+        Some(document) => Attempt::Done(Done {
+            // The rules ask for it next.
+            after: (!is_before && core.session().is_some()).then(|| document.clone()),
+            ..Outcome {
+                upserted: (inserted && !is_before).then(id).flatten(),
+                document: Some(document),
+                ..modified()
+            }
+            .into()
         }),
         // Nothing was there before, and now it is.
         None if inserted => Attempt::done(Outcome {
@@ -541,34 +498,17 @@ async fn replace(
     statement: Option<UpdateStatement>,
 ) -> Result<Attempt> {
     let made = replace.replacement(core.meta())?;
-    let (mut filter, update) =
+    let (filter, update) =
         statement.unwrap_or_else(|| (replace.one.filter(core.meta()), made.update.clone()));
-    let by_time = replace.created.is_none() && made.is_whole;
-    filter.extend(made.created.clone().filter(|_| by_time));
+    let filter = within_time(filter, replace, &made);
     cx.trace.trip();
-    let result = act!(&core, write, [core] core.raw().update_one(filter, update)).map_err(|error| {
-        let mut error = core.error(error);
-        // With what it keeps of the stored document it is larger than it was when it was looked at.
-        if let Error::TooLarge { largest, .. } = &mut error {
-            *largest = bounds::largest(&made.document);
-        }
-        error
-    })?;
+    let result = act!(&core, write, [core] core.raw().update_one(filter, update));
+    let result = result.map_err(|error| too_large(core.error(error), &made))?;
     if result.matched_count != 1 {
         return Ok(Attempt::Unmatched);
     }
-    let replaced = |document| {
-        Attempt::done(Outcome {
-            document,
-            ..Outcome::changed()
-        })
-    };
     if made.is_whole {
-        let document = match &replace.created {
-            Some((name, Some(created))) => Some(made.with(name.clone(), created.clone())?),
-            _ => replace.changed.then(|| made.document.clone()),
-        };
-        return Ok(replaced(document));
+        return Ok(Attempt::done(replaced(replaced_whole(replace, &made)?)));
     }
     // Not by one command with the write: of a sharded collection it takes only what names a shard key.
     let filter = replace.one.place();
@@ -580,9 +520,39 @@ async fn replace(
         // The replacement was made.
         None => core.error(error).after_a_part(core.meta().collection),
     })?;
-    Ok(replaced(
+    Ok(Attempt::done(replaced(
         stored.or_else(|| replace.changed.then(|| made.document.clone())),
-    ))
+    )))
+}
+
+/// The condition of a replacement, with the time at which the document was made.
+pub(super) fn within_time(mut filter: Document, replace: &ReplaceWrite, made: &Replacement) -> Document {
+    let by_time = replace.created.is_none() && made.is_whole;
+    filter.extend(made.created.clone().filter(|_| by_time));
+    filter
+}
+
+/// Says how large the document is: with what it keeps of the stored one it is larger than it was when it was looked at.
+pub(super) fn too_large(mut error: Error, made: &Replacement) -> Error {
+    if let Error::TooLarge { largest, .. } = &mut error {
+        *largest = bounds::largest(&made.document);
+    }
+    error
+}
+
+/// The whole document of a replacement, where it is another one than the application gave.
+pub(super) fn replaced_whole(replace: &ReplaceWrite, made: &Replacement) -> Result<Option<RawDocumentBuf>> {
+    Ok(match &replace.created {
+        Some((name, Some(created))) => Some(made.with(name.clone(), created.clone())?),
+        _ => replace.changed.then(|| made.document.clone()),
+    })
+}
+
+pub(super) fn replaced(document: Option<RawDocumentBuf>) -> Outcome {
+    Outcome {
+        document,
+        ..Outcome::changed()
+    }
 }
 
 /// The number of documents that match a condition of an update, beside its own.

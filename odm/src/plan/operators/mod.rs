@@ -24,6 +24,7 @@ use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
 use mongodb::options::UpdateModifications;
 use std::marker::PhantomData;
 
+pub(crate) mod applied;
 pub(crate) mod around;
 pub(crate) mod change;
 pub(crate) mod computed;
@@ -1285,7 +1286,7 @@ impl UntypedChanges {
 }
 
 /// The names of all fields that an update changes.
-fn written(operators: &Document) -> impl Iterator<Item = &str> {
+pub(crate) fn written(operators: &Document) -> impl Iterator<Item = &str> {
     let fields = operators.values().filter_map(Bson::as_document);
     fields.flat_map(|fields| fields.keys().map(String::as_str))
 }

@@ -11,7 +11,7 @@ pub(crate) mod parents;
 pub(crate) mod rule;
 pub(crate) mod value;
 
-use crate::graph::edge::{Derivation, Derived, Edge};
+use crate::graph::edge::{Derivation, Derived, Edge, ReferenceTarget};
 use crate::graph::{DerivedId, EdgeId, Graph, is};
 use crate::model::copy::Operation;
 use crate::model::default;
@@ -19,12 +19,12 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::meet;
 use crate::model::own_fields::{DELETE, REVISION};
-use crate::model::reference::OnDelete;
 use crate::model::shape::Shape;
 use crate::plan::images::Image;
 use crate::rules::children::newest::newest;
 use crate::rules::children::parents::{ParentChanges, integer, is_whole};
 use crate::rules::pending::PendingWork;
+use crate::rules::rule::Effects;
 use crate::store::cx::{Cx, Statement};
 use crate::store::each::{WriteReport, but_for_the_deployment};
 use crate::store::fields::{at, is_number, number, put};
@@ -58,15 +58,17 @@ pub(crate) async fn update_parents(
     cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     images: &[Image],
-    pending: PendingWork,
+    effects: &mut Effects,
 ) -> Result<UpdatedParents> {
     let parents = parents::changes(cx.odm.graph(), meta, images);
-    write_parents(cx, parents, pending).await
+    write_parents(cx, parents, effects).await
 }
 
 /// The writes to the parents in one collection.
 struct InCollection {
     meta: &'static DocumentMeta,
+    parents: Vec<(&'static str, Key)>,
+    /// One for each of these parents.
     statements: Vec<Statement>,
     /// The parents that have to be there, by the references that name them.
     named: Vec<(EdgeId, Key)>,
@@ -80,6 +82,7 @@ impl InCollection {
         let at = known.unwrap_or_else(|| {
             all.push(InCollection {
                 meta,
+                parents: Vec::new(),
                 statements: Vec::new(),
                 named: Vec::new(),
                 loose: Vec::new(),
@@ -93,7 +96,6 @@ impl InCollection {
 /// Fields that are derived anew in these parents.
 struct Anew<'g> {
     edge: &'g Edge,
-    meta: &'static DocumentMeta,
     /// In the order of the graph.
     list: Vec<&'g Derived>,
     parents: Vec<Key>,
@@ -106,7 +108,6 @@ impl<'g> Anew<'g> {
     fn add(
         all: &mut Vec<Anew<'g>>,
         edge: &'g Edge,
-        meta: &'static DocumentMeta,
         mut list: Vec<&'g Derived>,
         (parent, grown): (Key, bool),
     ) {
@@ -122,7 +123,6 @@ impl<'g> Anew<'g> {
             }
             None => all.push(Anew {
                 edge,
-                meta,
                 list,
                 parents: vec![parent],
                 grown: more.into_iter().collect(),
@@ -146,66 +146,25 @@ fn without(update: &mut Document, names: &[&str]) {
     }
 }
 
-/// Writes the changes to the parents, in one command for each collection, which also locks the parents
-/// whose fields are derived anew then.
-async fn write_parents(cx: &Cx<'_>, parents: ParentChanges, pending: PendingWork) -> Result<UpdatedParents> {
+/// Writes the changes to the parents, in one command for each collection. Fields that are derived anew are read from the children before
+/// it: the transaction is run again where another one has written such a parent since its snapshot.
+async fn write_parents(cx: &Cx<'_>, parents: ParentChanges, effects: &mut Effects) -> Result<UpdatedParents> {
+    let pending = effects.pending();
     let graph = cx.odm.graph();
     let mut collections: Vec<InCollection> = Vec::new();
     let mut anew: Vec<Anew<'_>> = Vec::new();
     let mut passed_on = Vec::new();
     let mut absent: Vec<(EdgeId, HashSet<Key>)> = Vec::new();
-    for ((target, key), mut change) in parents {
-        let (edge, meta) = (&graph[target.edge], target.meta);
-        let all = |of: &HashSet<DerivedId>| -> Vec<&Derived> { of.iter().map(|id| &graph[*id]).collect() };
-        let (touched, again) = (all(&change.touched), all(&change.anew));
-        let names: Vec<&str> = again.iter().map(|derived| derived.field.name).collect();
-        without(&mut change.update, &names);
-        put(&mut change.update, "$inc", REVISION, 1_i64.into());
-        for derived in touched {
-            if graph.passed_on(meta, derived.field.name, pending, &mut change.update) {
-                passed_on.push((meta, edge.by(), key.to_bson(), derived.field.name));
-            }
-        }
-        let collection = InCollection::entry(&mut collections, meta);
-        let parent = doc! { edge.by(): key.to_bson() };
-        collection.statements.push(Statement {
-            filter: if edge.reference.check && change.named {
-                cx.odm.in_scope_of_existing(meta, parent)
-            } else {
-                parent
-            },
-            update: change.update,
-            array_filters: Vec::new(),
-        });
-        if may_be_absent(edge) {
-            collection.loose.push((edge.id, key.clone()));
-        }
-        if edge.reference.check && change.named {
-            collection.named.push((edge.id, key.clone()));
-        }
+    for ((target, key), change) in &parents {
+        let again = change.anew.iter().map(|id| &graph[*id]).collect::<Vec<_>>();
         if !again.is_empty() {
-            Anew::add(&mut anew, edge, meta, again, (key, change.grown));
+            let parent = (key.clone(), change.grown);
+            Anew::add(&mut anew, &graph[target.edge], again, parent);
         }
     }
-    let mut written = 0;
-    for InCollection {
-        meta,
-        statements,
-        named,
-        loose,
-    } in collections
-    {
-        let matched = cx.update(meta, &statements).await;
-        let matched = matched.map_err(|error| beyond(graph, meta, error))?;
-        written += matched;
-        if matched < statements.len() as u64 {
-            absent.extend(missing(cx, meta, loose, None).await?);
-            are_there(cx, meta, named).await?;
-        }
-    }
+    let mut derived_anew: BTreeMap<(ReferenceTarget, Key), Values> = BTreeMap::new();
     for Anew {
         edge,
-        meta,
         list,
         parents,
         grown,
@@ -216,17 +175,68 @@ async fn write_parents(cx: &Cx<'_>, parents: ParentChanges, pending: PendingWork
         if let Some((_, error)) = beyond.into_iter().find(|(key, _)| grown.contains(key)) {
             return Err(error);
         }
-        let statements: Vec<Statement> = values
-            .into_iter()
-            // An update without operators would be a whole new document.
-            .filter(|(_, values)| !values.is_empty())
-            .map(|(key, values)| Statement {
-                filter: doc! { edge.by(): key.to_bson() },
-                update: as_update(values),
-                array_filters: Vec::new(),
-            })
-            .collect();
-        cx.update(meta, &statements).await?;
+        if let Some(target) = list.first().map(|derived| derived.target) {
+            derived_anew.extend(values.into_iter().map(|(key, values)| ((target, key), values)));
+        }
+    }
+    for ((target, key), mut change) in parents {
+        let (edge, meta) = (&graph[target.edge], target.meta);
+        let names: Vec<&str> = change.anew.iter().map(|id| graph[*id].field.name).collect();
+        without(&mut change.update, &names);
+        let values = derived_anew.remove(&(target, key.clone()));
+        set(&mut change.update, values.unwrap_or_default());
+        put(&mut change.update, "$inc", REVISION, 1_i64.into());
+        for derived in change.touched.iter().map(|id| &graph[*id]) {
+            if graph.passed_on(meta, derived.field.name, pending, &mut change.update) {
+                passed_on.push((meta, edge.by(), key.to_bson(), derived.field.name));
+            }
+        }
+        let collection = InCollection::entry(&mut collections, meta);
+        collection.parents.push((edge.by(), key.clone()));
+        let parent = doc! { edge.by(): key.to_bson() };
+        collection.statements.push(Statement {
+            filter: if edge.reference.check && change.named {
+                cx.odm.in_scope_of_existing(meta, parent)
+            } else {
+                parent
+            },
+            update: change.update,
+            array_filters: Vec::new(),
+        });
+        if edge.may_name_missing() {
+            collection.loose.push((edge.id, key.clone()));
+        }
+        if edge.reference.check && change.named {
+            collection.named.push((edge.id, key));
+        }
+    }
+    let mut written = 0;
+    for InCollection {
+        meta,
+        parents,
+        statements,
+        named,
+        loose,
+    } in collections
+    {
+        let failed = |error| beyond(graph, meta, error);
+        if let ([(by, key)], [statement]) = (parents.as_slice(), statements.as_slice())
+            && let Some(place) = (effects.expected.iter()).position(|one| one.is_of(meta, by, key))
+        {
+            // The children have copies of their parent, so one statement does both.
+            let both = effects.expected[place].with(&statement.update);
+            if cx.update(meta, &[both]).await.map_err(failed)? > 0 {
+                effects.expected.swap_remove(place);
+                written += 1;
+                continue;
+            }
+        }
+        let matched = cx.update(meta, &statements).await.map_err(failed)?;
+        written += matched;
+        if matched < statements.len() as u64 {
+            absent.extend(missing(cx, meta, loose, None).await?);
+            are_there(cx, meta, named).await?;
+        }
     }
     Ok(UpdatedParents {
         parents: written,
@@ -263,11 +273,6 @@ async fn are_there(cx: &Cx<'_>, meta: &'static DocumentMeta, named: Vec<(EdgeId,
             Err(crate::graph::sync::missing(&graph[*edge], meta, ids))
         }
     }
-}
-
-/// Whether children may name a parent that does not exist: one may be inserted after them.
-pub(crate) fn may_be_absent(edge: &Edge) -> bool {
-    !edge.reference.check || edge.reference.on_delete == OnDelete::Keep
 }
 
 /// Which of these parents are not there, or do not fit a further condition, by the references that name them.
@@ -348,15 +353,13 @@ fn fitting(edge: &Edge, list: &[&Derived], all: &mut HashMap<Key, Values>) -> Ve
     beyond
 }
 
-fn as_update(values: Values) -> Document {
-    let mut update = Document::new();
+fn set(update: &mut Document, values: Values) {
     for (name, value) in values {
         match value {
-            Some(value) => put(&mut update, "$set", name, value),
-            None => put(&mut update, "$unset", name, "".into()),
+            Some(value) => put(update, "$set", name, value),
+            None => put(update, "$unset", name, "".into()),
         }
     }
-    update
 }
 
 /// A number that is derived, of which field of the children.
@@ -591,7 +594,8 @@ fn guarded(
     pending: PendingWork,
 ) -> Statement {
     let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
-    let mut update = as_update(values);
+    let mut update = Document::new();
+    set(&mut update, values);
     put(&mut update, "$inc", REVISION, 1_i64.into());
     for name in names {
         graph.passed_on(meta, name, pending, &mut update);

@@ -13,9 +13,7 @@ use crate::plan::operation::Write;
 use crate::plan::touches::{ChangedDocument, WrittenFields};
 use crate::rules::children::parents::{parents_of, previous_parents};
 use crate::rules::children::value::OfChildren;
-use crate::rules::children::{
-    UpdatedParents, adopt, may_be_absent, missing, orphans, refresh, update_parents,
-};
+use crate::rules::children::{UpdatedParents, adopt, missing, orphans, refresh, update_parents};
 use crate::rules::derived::{DerivedValue, RederiveReport};
 use crate::rules::others::note_parents;
 use crate::rules::pending::{first_version, has_entry, is_gone, record_all};
@@ -146,7 +144,7 @@ impl SyncRule for Deriving {
                 }
                 return Ok(());
             }
-            let updated = update_parents(cx, meta, images, effects.pending()).await?;
+            let updated = update_parents(cx, meta, images, effects).await?;
             let UpdatedParents {
                 parents,
                 passed_on,
@@ -189,7 +187,7 @@ impl SyncRule for Deriving {
                     .await?
                     .all()?;
                 effects.copies += found;
-                if found < keys.len() as u64 && may_be_absent(edge) {
+                if found < keys.len() as u64 && edge.may_name_missing() {
                     leave_for_absent(cx, meta, (edge, &list, keys), documents, effects).await?;
                 }
                 for derived in list {

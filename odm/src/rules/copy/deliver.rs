@@ -10,7 +10,7 @@ use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
-use crate::model::own_fields::{COPIED, OPERATION, PROGRESS, Token, VERSION};
+use crate::model::own_fields::{COPIED, FEW_HOLDERS, HOLDERS_LEFT, OPERATION, PROGRESS, Token, VERSION};
 use crate::model::{default, key};
 use crate::plan::touches::{ChangedDocument, WrittenFields};
 use crate::rules::lease;
@@ -290,14 +290,29 @@ pub(crate) async fn deliver(
         delivered.add(document, to);
         return Ok(delivered);
     }
-    let keys = sources.iter().map(|(_, source)| source.key.clone()).collect();
     let options = cx.odm.fan_out_options();
     let most = options.in_transaction;
     // `sync = atomic` promises updates in the transaction, however many holders there are.
-    let always = edge.copies.iter().any(|copy| copy.sync == SyncMode::Atomic);
+    let always = cx.session.is_some() && edge.copies.iter().any(|copy| copy.sync == SyncMode::Atomic);
+    let to_all = async || {
+        let statements: Vec<Statement> = sources
+            .iter()
+            .map(|(_, source)| statement(cx, edge, source, DeliverTo::Older, Document::new(), pending))
+            .collect();
+        let written = each::update(cx, edge.holder, &statements).await?;
+        Ok(Delivered {
+            documents: written.documents,
+            refused: written.refused,
+            ..Delivered::default()
+        })
+    };
+    if always || have_few_holders(cx, edge, sources.iter().map(|(document, _)| *document)) {
+        return to_all().await;
+    }
+    let keys = sources.iter().map(|(_, source)| source.key.clone()).collect();
     // Holders of one source in the order in which they are updated after the transaction, where they are too many for it.
     let first = match (sources.as_slice(), cx.session) {
-        ([(_, source)], Some(_)) if !always => Some(source),
+        ([(_, source)], Some(_)) => Some(source),
         _ => None,
     };
     let limit = match first {
@@ -320,17 +335,10 @@ pub(crate) async fn deliver(
     if few.is_empty() {
         return Ok(delivered);
     }
-    if few.len() <= most || always && cx.session.is_some() {
+    if few.len() <= most {
         // A transaction still sees the same holders. Outside of one, there may be more by now: their own writer gives them the
         // newest values, and it does no harm to update them twice.
-        let statements: Vec<Statement> = sources
-            .iter()
-            .map(|(_, source)| statement(cx, edge, source, DeliverTo::Older, Document::new(), pending))
-            .collect();
-        let written = each::update(cx, edge.holder, &statements).await?;
-        delivered.documents += written.documents;
-        delivered.refused = written.refused;
-        return Ok(delivered);
+        return to_all().await;
     }
     if let Some(source) = first {
         cx.odm
@@ -350,6 +358,25 @@ pub(crate) async fn deliver(
     let first = Box::pin(deliver(cx, meta, edge, first, pending)).await?;
     let second = Box::pin(deliver(cx, meta, edge, second, pending)).await?;
     Ok(first.and(second))
+}
+
+/// Whether these sources have no more holders together than a transaction updates, by the references that were stored since they were
+/// inserted. A transaction that is run again does not rely on that: other programs may have stored more than it could update.
+fn have_few_holders<'d>(
+    cx: &Cx<'_>,
+    edge: &Edge,
+    mut sources: impl Iterator<Item = &'d RawDocumentBuf>,
+) -> bool {
+    let is_first_attempt = cx.session.is_some_and(|session| !session.is_run_again());
+    let most = i64::try_from(cx.odm.fan_out_options().in_transaction).unwrap_or(i64::MAX);
+    let mut all = 0_i64;
+    is_first_attempt
+        && !edge.may_name_missing()
+        && sources.all(|source| {
+            let left = at(source, HOLDERS_LEFT).map_or(-1, |_| number(source, HOLDERS_LEFT));
+            all = all.saturating_add(FEW_HOLDERS.saturating_sub(left));
+            left >= 0 && all <= most
+        })
 }
 
 fn looked_by(edge: &Edge, source: &CopySource, options: &FanOut) -> DeliveryKey {

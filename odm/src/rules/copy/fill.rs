@@ -5,9 +5,10 @@ use crate::graph::Graph;
 use crate::graph::edge::{CopyField, Edge, EdgeId, Segment};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::model::own_fields::{COPIED, VERSION, name_of};
+use crate::model::own_fields::{COPIED, FEW_HOLDERS, HOLDERS_LEFT, VERSION, name_of};
 use crate::plan::touches::{OperandPlace, Touches, UpdateOperand, WrittenFields};
 use crate::rules::copy::deliver::{CopySource, sources_within, structs};
+use crate::rules::copy::rule::is_kept;
 use crate::rules::pending::first_version;
 use crate::rules::rule::{Inserts, NewDocuments, Replacing, Updating};
 use crate::store::batch::{by_ids, id};
@@ -378,6 +379,9 @@ pub(super) async fn fill_new(
     if graph.has_versions(meta) {
         new.own.insert(name_of(VERSION), first_version());
     }
+    if counts_holders(graph, meta) {
+        new.own.insert(name_of(HOLDERS_LEFT), FEW_HOLDERS);
+    }
     let edges: Vec<&Edge> = graph
         .outgoing(meta)
         .filter(|edge| !edge.copies.is_empty())
@@ -503,7 +507,15 @@ pub(super) async fn fill_update(
     } else if *upsert && graph.has_versions(meta) {
         put(update, "$setOnInsert", VERSION, first_version().into());
     }
+    if *upsert && counts_holders(graph, meta) {
+        put(update, "$setOnInsert", HOLDERS_LEFT, FEW_HOLDERS.into());
+    }
     Ok(())
+}
+
+/// Whether transactions update copies of these documents, and so have to know whether they are few.
+fn counts_holders(graph: &Graph, meta: &DocumentMeta) -> bool {
+    graph.copied(meta).any(is_kept)
 }
 
 /// The required copies of references that a new document of an upsert is not given.

@@ -7,8 +7,7 @@ use crate::graph::sync::{is_atomic, kept_in_sync, missing};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::root;
-use crate::model::own_fields::{COPIED, OPERATION, OWN, REVISION, VERSION};
-use crate::model::reference::OnDelete;
+use crate::model::own_fields::{COPIED, HOLDERS_LEFT, OPERATION, OWN, VERSION};
 use crate::plan::images::Image;
 use crate::plan::operation::Write;
 use crate::plan::touches::{ChangedDocument, WrittenFields};
@@ -19,7 +18,9 @@ use crate::rules::copy::fill;
 use crate::rules::copy::value::Copies;
 use crate::rules::derived::DerivedValue;
 use crate::rules::pending::PendingWork;
-use crate::rules::rule::{Draining, Effects, MetaRef, NewDocuments, Replacing, RuleStep, SyncRule, Updating};
+use crate::rules::rule::{
+    Draining, Effects, Expected, MetaRef, NewDocuments, Replacing, RuleStep, SyncRule, Updating,
+};
 use crate::store::batch::{self, by_ids, id};
 use crate::store::cx::{Cx, Statement};
 use crate::store::each::WriteReport;
@@ -89,13 +90,8 @@ impl SyncRule for Copying {
                 return Ok(());
             }
             let graph = cx.odm.graph();
-            for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
-                if hold(cx, edge, images, effects.pending()).await? {
-                    let written = images.iter().filter_map(|image| image.after());
-                    let changed = passed_on(cx, edge, &WrittenFields::All);
-                    effects.pass_on(graph, meta, ("_id", batch::ids(written)), changed);
-                }
-            }
+            let kept = graph.copying(meta).filter(|edge| is_kept(edge));
+            effects.expected = kept.flat_map(|edge| expected(cx, edge, images)).collect();
             let mut earlier: HashMap<Key, WrittenFields> = HashMap::new();
             let known = images.iter().filter_map(|image| image.before().or(image.after()));
             for document in known {
@@ -118,6 +114,31 @@ impl SyncRule for Copying {
                     .unwrap_or(inserted);
                 changed.extend(after(false));
                 to_holders(cx, meta, edge, &changed, effects).await?;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn confirm<'s>(
+        &'s self,
+        cx: &'s Cx<'_>,
+        meta: MetaRef,
+        images: &'s [Image],
+        effects: &'s mut Effects,
+    ) -> RuleStep<'s> {
+        async move {
+            if !effects.are_in_transaction() {
+                return Ok(());
+            }
+            let graph = cx.odm.graph();
+            let expected = std::mem::take(&mut effects.expected);
+            for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
+                if hold(cx, edge, images, &expected, effects.pending()).await? {
+                    let written = images.iter().filter_map(|image| image.after());
+                    let changed = passed_on(cx, edge, &WrittenFields::All);
+                    effects.pass_on(graph, meta, ("_id", batch::ids(written)), changed);
+                }
             }
             Ok(())
         }
@@ -304,8 +325,7 @@ fn changed_fields(edge: &Edge, image: &Image) -> Option<WrittenFields> {
     let after = image.after()?;
     if image.is_inserted() {
         // Only where holders may have been there before it.
-        let may_be = edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
-        return may_be.then_some(WrittenFields::All);
+        return edge.may_name_missing().then_some(WrittenFields::All);
     }
     let is_changed = |copy: &&CopyField| match image.before() {
         Some(before) => at(before, copy.source) != at(after, copy.source),
@@ -320,14 +340,17 @@ fn changed_fields(edge: &Edge, image: &Image) -> Option<WrittenFields> {
     (!names.is_empty()).then_some(WrittenFields::Of(names))
 }
 
-/// Locks the sources of the copies that a write has stored, if their versions are those of the copies. If a source has a newer
-/// version, the copies are updated. Returns whether they were.
-async fn hold(cx: &Cx<'_>, edge: &Edge, images: &[Image], pending: PendingWork) -> Result<bool> {
-    let Some(meta) = edge.first_target() else {
-        return Ok(false);
-    };
-    let mut taken: HashMap<Key, HashSet<i64>> = HashMap::new();
-    let mut holders: Vec<RawDocumentBuf> = Vec::new();
+/// The copies of one source that a write has stored.
+#[derive(Default)]
+struct Taken {
+    versions: HashSet<i64>,
+    references: i64,
+}
+
+/// The copies that a write has stored, by their sources, and the documents that hold them.
+fn taken<'i>(edge: &Edge, images: &'i [Image]) -> (HashMap<Key, Taken>, Vec<&'i RawDocumentBuf>) {
+    let mut taken: HashMap<Key, Taken> = HashMap::new();
+    let mut holders = Vec::new();
     for image in images {
         let Some(after) = image.after() else { continue };
         let known: HashSet<(Key, i64)> = match image.before() {
@@ -339,31 +362,65 @@ async fn hold(cx: &Cx<'_>, edge: &Edge, images: &[Image], pending: PendingWork) 
             .filter(|one| !known.contains(one))
             .peekable();
         if new.peek().is_some() {
-            holders.push(after.clone());
+            holders.push(after);
         }
         for (key, version) in new {
-            taken.entry(key).or_default().insert(version);
+            let taken = taken.entry(key).or_default();
+            taken.versions.insert(version);
+            taken.references += 1;
         }
     }
+    (taken, holders)
+}
+
+/// The sources of these copies, with the versions that they have to have.
+fn expected(cx: &Cx<'_>, edge: &Edge, images: &[Image]) -> Vec<Expected> {
+    let Some(meta) = edge.first_target() else {
+        return Vec::new();
+    };
+    let (taken, _) = taken(edge, images);
+    let of_one_version = taken.into_iter().filter_map(|(key, taken)| {
+        let mut versions = taken.versions.into_iter();
+        // Copies of one source in two versions can't both be right.
+        let version = versions.next().filter(|_| versions.next().is_none())?;
+        let source = doc! { edge.by(): key.to_bson(), VERSION: is_number(version) };
+        Some(Expected {
+            meta,
+            by: edge.by(),
+            key,
+            lock: lock(cx.odm.in_scope_of_existing(meta, source), taken.references),
+        })
+    });
+    of_one_version.collect()
+}
+
+/// Locks the sources of the copies that a write has stored, if their versions are those of the copies. If a source has a newer
+/// version, the copies are updated. Returns whether they were.
+async fn hold(
+    cx: &Cx<'_>,
+    edge: &Edge,
+    images: &[Image],
+    expected: &[Expected],
+    pending: PendingWork,
+) -> Result<bool> {
+    let Some(meta) = edge.first_target() else {
+        return Ok(false);
+    };
+    let (mut taken, holders) = taken(edge, images);
+    let expects = |key: &Key| expected.iter().find(|one| one.is_of(meta, edge.by(), key));
+    taken.retain(|key, taken| taken.versions.len() > 1 || expects(key).is_some());
     if taken.is_empty() {
         return Ok(false);
     }
-    // Copies of one source in two versions can't both be right.
-    let sure = taken.values().all(|versions| versions.len() == 1);
-    if sure {
-        let statements: Vec<Statement> = taken
-            .iter()
-            .flat_map(|(key, versions)| versions.iter().map(move |version| (key, *version)))
-            .map(|(key, version)| {
-                let source = doc! { edge.by(): key.to_bson(), VERSION: is_number(version) };
-                lock(cx.odm.in_scope_of_existing(meta, source))
-            })
-            .collect();
+    if taken.values().all(|taken| taken.versions.len() == 1) {
+        let locks = taken.keys().filter_map(expects).map(|one| one.lock.clone());
+        let statements: Vec<Statement> = locks.collect();
         if cx.update(meta, &statements).await? >= taken.len() as u64 {
             return Ok(false);
         }
     }
-    lock_all(cx, edge, meta, taken.keys()).await?;
+    let references = taken.values().map(|taken| taken.references).sum();
+    lock_all(cx, edge, meta, taken.keys(), references).await?;
     let existing = cx.odm.scope_of_existing(meta);
     let there = sources_within(cx, edge, taken.keys(), existing).await?;
     let gone: HashSet<&Key> = taken.keys().filter(|key| !there.contains_key(*key)).collect();
@@ -371,16 +428,17 @@ async fn hold(cx: &Cx<'_>, edge: &Edge, images: &[Image], pending: PendingWork) 
     if !gone.is_empty() {
         return Err(missing(edge, meta, gone));
     }
-    let pulled = pull(cx, edge, &holders, DeliverTo::Older, pending).await?;
+    let pulled = pull(cx, edge, holders, DeliverTo::Older, pending).await?;
     // Those with the same values have only a newer version.
     Ok(pulled.documents > 0)
 }
 
-/// Modifies a source without changing its content: of two transactions that do so, one is retried after the other has ended.
-fn lock(filter: Document) -> Statement {
+/// Modifies a source without changing its content, for this number of new references at most: of two transactions that do so, one is
+/// retried after the other has ended.
+fn lock(filter: Document, references: i64) -> Statement {
     Statement {
         filter,
-        update: doc! { "$inc": { REVISION: 1_i64 } },
+        update: doc! { "$inc": { HOLDERS_LEFT: -references } },
         array_filters: Vec::new(),
     }
 }
@@ -390,9 +448,10 @@ async fn lock_all<'k>(
     edge: &Edge,
     meta: &'static DocumentMeta,
     keys: impl IntoIterator<Item = &'k Key>,
+    references: i64,
 ) -> Result<()> {
     for keys in key::chunks(keys) {
-        let all = lock(doc! { edge.by(): { "$in": keys } });
+        let all = lock(doc! { edge.by(): { "$in": keys } }, references);
         cx.update(meta, std::slice::from_ref(&all)).await?;
     }
     Ok(())
@@ -409,11 +468,13 @@ async fn wait_for_sources<'d>(
     let Some(meta) = edge.first_target() else {
         return Ok(());
     };
+    let mut references = 0;
     let keys: HashSet<Key> = documents
         .flat_map(|document| held(edge, document))
         .map(|(key, _)| key)
+        .inspect(|_| references += 1)
         .collect();
-    lock_all(cx, edge, meta, &keys).await
+    lock_all(cx, edge, meta, &keys, references).await
 }
 
 /// Of these keys, those that at least one of the holders got in this transaction. The copies of a deleted source can't be
@@ -422,14 +483,14 @@ async fn new_among(
     cx: &Cx<'_>,
     edge: &Edge,
     keys: HashSet<&Key>,
-    holders: &[RawDocumentBuf],
+    holders: &[&RawDocumentBuf],
 ) -> Result<Vec<Bson>> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
     // Read outside of the transaction, a document has its previous state, and no other client can change it meanwhile.
     let outside = Cx { session: None, ..*cx };
-    let ids: Vec<Key> = holders.iter().map(id).collect();
+    let ids: Vec<Key> = holders.iter().map(|holder| id(*holder)).collect();
     let before: HashMap<Key, HashSet<Key>> = by_ids(&outside, edge.holder, ids.iter(), [edge.root()])
         .await?
         .into_iter()
@@ -437,7 +498,7 @@ async fn new_among(
         .collect();
     let mut new: HashSet<Key> = HashSet::new();
     for holder in holders {
-        let had = before.get(&id(holder));
+        let had = before.get(&id(*holder));
         let named = edge.all_keys(holder).into_iter().filter(|key| keys.contains(key));
         new.extend(named.filter(|key| !had.is_some_and(|had| had.contains(key))));
     }

@@ -1,0 +1,209 @@
+//! An update or replacement of one document that reads it by the same command, in a transaction in which something depends on it.
+
+use crate::engine::write::send::{array_filters, replaced, replaced_whole, too_large, within_time};
+use crate::model::key::Key;
+use crate::model::meta::names::{read_too, root};
+use crate::plan::operation::{Batching, Reply, Write, WriteKind};
+use crate::plan::operators::applied::{always_changes, applied};
+use crate::plan::operators::written;
+use crate::plan::outcome::{Done, Outcome};
+use crate::store::batch::{by_ids, id};
+use crate::store::core::{Core, act};
+use crate::store::cx::Cx;
+use crate::store::server::Topology;
+use crate::{Error, Result};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::options::{FindOneAndUpdateOptions, ReturnDocument, UpdateModifications};
+
+/// One document before a write, and after it as far as the write says.
+pub(super) struct ChangedOne {
+    /// `None` where nothing depends on it.
+    before: Option<RawDocumentBuf>,
+    after: After,
+    /// The fields that were read.
+    fields: Document,
+}
+
+/// One document after a write.
+enum After {
+    /// As the update says.
+    Is(RawDocumentBuf),
+    /// It has changed. As it is has to be read where the command has not.
+    Changed(Outcome, Option<RawDocumentBuf>),
+    Unknown,
+}
+
+/// The write, if [`change_one`] can execute these writes.
+pub(super) async fn can_be_read<'w>(
+    cx: &Cx<'_>,
+    batching: Batching,
+    writes: &'w [Write],
+) -> Result<Option<&'w Write>> {
+    let ([write], Batching::Single, Some(_)) = (writes, batching, cx.session) else {
+        return Ok(None);
+    };
+    let is_of_one = match &write.what {
+        WriteKind::Update(update) => {
+            update.one.is_some()
+                && !update.upsert
+                && matches!(update.reply, Reply::Counts)
+                && update.built.raw.is_empty()
+                && !update.built.fills_first()
+        }
+        WriteKind::Replace(replace) => replace.replacement(write.meta)?.is_whole,
+        WriteKind::Insert(_) | WriteKind::UpdateMany(_) | WriteKind::Delete(_) => false,
+    };
+    // That of a sharded collection has to name a shard key.
+    let can_be = is_of_one && cx.odm.server().await?.topology() != Topology::Sharded;
+    Ok(can_be.then_some(write))
+}
+
+/// Writes one document in its transaction, and reads these fields of it in the same command: as they were before, or as they are
+/// afterwards. `None` where no document matches.
+pub(super) async fn change_one(
+    cx: Cx<'_>,
+    write: &Write,
+    names: &[String],
+    reads: ReturnDocument,
+) -> Result<Option<ChangedOne>> {
+    let core = &cx.application(write.meta);
+    let mut fields = doc! { "_id": 1 };
+    names.iter().for_each(|name| read_too(&mut fields, name));
+    let mut options = FindOneAndUpdateOptions::default();
+    let is_before = matches!(reads, ReturnDocument::Before);
+    options.return_document = Some(reads);
+    let (read, after) = match &write.what {
+        WriteKind::Update(update) => {
+            let modifications = update.built.modifications();
+            let is_pipeline = matches!(modifications, UpdateModifications::Pipeline(_));
+            // Whether something has changed is seen by these.
+            written(&update.built.update)
+                .map(root)
+                .for_each(|name| read_too(&mut fields, name));
+            options.array_filters = array_filters(&update.built);
+            options.projection = Some(fields.clone());
+            let statement = (update.condition(write.meta), modifications);
+            let read = update_and_read(cx, core, statement, options).await;
+            let Some(read) = read.map_err(|error| core.error(error))? else {
+                return Ok(None);
+            };
+            let update = Some(&update.built.update).filter(|_| is_before && !is_pipeline);
+            let after = update.map_or(Ok(After::Unknown), |update| After::update(&read, update))?;
+            (read, after)
+        }
+        WriteKind::Replace(replace) => {
+            let made = replace.replacement(write.meta)?;
+            let filter = within_time(replace.one.filter(write.meta), replace, &made);
+            options.projection = Some(fields.clone());
+            let statement = (filter, made.update.clone());
+            let read = update_and_read(cx, core, statement, options).await;
+            let Some(read) = read.map_err(|error| too_large(core.error(error), &made))? else {
+                return Ok(None);
+            };
+            (
+                read,
+                After::Changed(replaced(replaced_whole(replace, &made)?), None),
+            )
+        }
+        WriteKind::Insert(_) | WriteKind::UpdateMany(_) | WriteKind::Delete(_) => return Ok(None),
+    };
+    Ok(Some(if is_before {
+        ChangedOne {
+            before: Some(read),
+            after,
+            fields,
+        }
+    } else {
+        let outcome = match after {
+            After::Changed(outcome, _) => outcome,
+            // What others copy has changed, and with it the version.
+            After::Is(_) | After::Unknown => Outcome::changed(),
+        };
+        ChangedOne {
+            before: None,
+            after: After::Changed(outcome, Some(read)),
+            fields,
+        }
+    }))
+}
+
+async fn update_and_read(
+    cx: Cx<'_>,
+    core: &Core,
+    (filter, modifications): (Document, UpdateModifications),
+    options: FindOneAndUpdateOptions,
+) -> mongodb::error::Result<Option<RawDocumentBuf>> {
+    cx.trace.trip();
+    act!(
+        core,
+        modify,
+        [core] core.raw().find_one_and_update(filter, modifications).with_options(options)
+    )
+}
+
+impl After {
+    /// A document after an update that is no pipeline.
+    fn update(before: &RawDocumentBuf, update: &Document) -> Result<After> {
+        let encoding = |source| Error::Encode {
+            field: "document".to_owned(),
+            source: Box::new(source),
+        };
+        let known = Document::try_from(before).map_err(encoding)?;
+        Ok(match applied(&known, update) {
+            Some(after) => After::Is(RawDocumentBuf::try_from(&after).map_err(encoding)?),
+            None if always_changes(update) => After::Changed(Outcome::changed(), None),
+            None => After::Unknown,
+        })
+    }
+}
+
+impl ChangedOne {
+    /// The id of the document, as it was before the write where that was read, and the result. As it is afterwards is read where neither
+    /// the write nor the reply says it, and something depends on it.
+    pub(super) async fn read_after(
+        self,
+        cx: &Cx<'_>,
+        write: &Write,
+        derived: bool,
+    ) -> Result<(Key, Option<RawDocumentBuf>, Done)> {
+        let ChangedOne {
+            before,
+            after,
+            fields,
+        } = self;
+        let known = before.as_ref().or(match &after {
+            After::Is(document) | After::Changed(_, Some(document)) => Some(document),
+            After::Changed(_, None) | After::Unknown => None,
+        });
+        let key = known.map_or(Key::of_bson(&Bson::Null), id);
+        let read = async || {
+            let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+            let found = by_ids(cx, write.meta, [&key].into_iter(), names).await?;
+            Ok::<_, Error>(found.into_iter().next())
+        };
+        let compared = |after: &Option<RawDocumentBuf>| {
+            if *after == before {
+                Outcome::unchanged()
+            } else {
+                Outcome::changed()
+            }
+        };
+        let (outcome, after) = match after {
+            After::Is(after) => {
+                let after = Some(after);
+                (compared(&after), after)
+            }
+            After::Changed(outcome, None) if derived => (outcome, read().await?),
+            After::Changed(outcome, after) => (outcome, after),
+            After::Unknown => {
+                let after = read().await?;
+                (compared(&after), after)
+            }
+        };
+        let done = Done {
+            after,
+            ..outcome.into()
+        };
+        Ok((key, before, done))
+    }
+}
