@@ -69,10 +69,10 @@ pub struct Updated {
 /// One round trip, also without any change; one more to find out why, where a bound or the version held it back; where the document
 /// would pass 16 MiB, one that reads the
 /// whole of it to name its largest fields (none within a transaction). A change that adds references: one before for their
-/// previous values, and one before and one after for each collection that they name. A change of two-way references: one before
-/// for their previous values, one after for each collection on the other side, one for the commit; two more where single
-/// references are taken over from other documents, to find those and to remove the links there; and one after the change where
-/// its result can't be predicted.
+/// previous values, and one before and one after for each collection that they name. A change of two-way references: one after for
+/// each collection on the other side, one for the commit; two more where single references are taken over from other documents,
+/// to find those and to remove the links there; and one after the change where its result can't be predicted. On a standalone server:
+/// one before for their previous values, and no commit.
 ///
 /// # Example
 /// ```no_run

@@ -141,6 +141,11 @@ pub(crate) fn is_atomic(sync: SyncMode, transactions: bool) -> bool {
     transactions && matches!(sync, SyncMode::Auto | SyncMode::Atomic)
 }
 
+/// Whether the copies beside a reference are updated in the transaction of a write.
+pub(crate) fn is_kept(edge: &Edge) -> bool {
+    edge.sync().is_some_and(|sync| is_atomic(sync, true))
+}
+
 /// Whether a transaction that writes this reference locks its target, and finds out if it is missing.
 pub(crate) fn is_locked(graph: &Graph, edge: &Edge) -> bool {
     let kept = |sync: SyncMode| is_atomic(sync, true);

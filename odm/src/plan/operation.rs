@@ -857,6 +857,22 @@ impl Write {
         }
     }
 
+    /// The operators of an update of all documents that match a condition, and of no others.
+    pub(crate) fn plain_update_of_many(&self) -> Option<&Document> {
+        match &self.what {
+            WriteKind::UpdateMany(update)
+                if !update.upsert
+                    && update.held.is_none()
+                    && update.has.is_none()
+                    && update.built.raw.is_empty()
+                    && update.built.pipeline().is_none() =>
+            {
+                Some(&update.built.update)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it is an update of all documents that match a condition.
     pub(crate) fn is_update_of_many(&self) -> bool {
         matches!(self.what, WriteKind::UpdateMany(_))

@@ -7,6 +7,7 @@ use odm::prelude::*;
 use odm::references::FanOut;
 use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -543,5 +544,167 @@ fn the_number_of_holders_updated_in_the_transaction_is_configurable() {
             assert_eq!(named(&odm, &name).await, [4, 1, 0][device as usize - 1]);
             assert_clean(&odm).await;
         }
+    });
+}
+
+/// The commands of a change of a device's name.
+async fn renaming(t: &TestDb, odm: &Odm, device: i32, name: &str) -> Vec<String> {
+    t.commands.clear();
+    let devices = odm.collection::<Device>();
+    let done = devices.update(device).set(|d| d.name, name).await.unwrap();
+    let sent = t.commands.take();
+    assert_eq!(named(odm, name).await, done.copies_updated, "{device}: {sent:?}");
+    sent
+}
+
+fn device(id: i32) -> NewDevice {
+    NewDevice {
+        id,
+        name: "old".into(),
+        place: "Bonn".into(),
+    }
+}
+
+fn event(id: i32, device: i32) -> NewEvent {
+    NewEvent {
+        id,
+        device: Ref::new(device),
+    }
+}
+
+const WITHOUT_A_LOOK: [&str; 3] = ["findAndModify", "update", "commitTransaction"];
+
+#[odm_tests::test]
+fn a_transaction_looks_for_holders_only_where_there_may_be_many() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Device, Event, Alarm]).unwrap();
+        odm.sync().await.unwrap();
+        require_transactions(&odm).await;
+        let odm = odm.with_fan_out(FanOut::new().in_transaction(2));
+        let (devices, events) = (odm.collection::<Device>(), odm.collection::<Event>());
+        devices.insert_many([device(1), device(2)]).await.unwrap();
+        assert_eq!(renaming(&t, &odm, 1, "of none").await, WITHOUT_A_LOOK);
+        events.insert(event(1, 1)).await.unwrap();
+        events.insert_many([event(2, 1), event(9, 2)]).await.unwrap();
+        assert_eq!(renaming(&t, &odm, 1, "of two").await, WITHOUT_A_LOOK);
+        // Another reference: the third holder of the one, the second of the other.
+        events.update(9).set(|e| e.device, Ref::new(1)).await.unwrap();
+        let sent = renaming(&t, &odm, 1, "of three").await;
+        assert_eq!(sent[..2], ["findAndModify", "find"], "{sent:?}");
+        let raw = t.db.collection::<Doc>("devices");
+        let left = async |id: i32| {
+            let stored = raw.find_one(doc! { "_id": id }).await.unwrap().unwrap();
+            let own = stored.get_document("_odm").unwrap();
+            own.get_i64("holders_left").unwrap()
+        };
+        assert_eq!((left(1).await, left(2).await), (997, 999));
+        // A deletion of holders says nothing of how many are left.
+        events.delete_where(|e| e.id.gt(1)).await.unwrap();
+        assert_eq!(left(1).await, 997);
+
+        // Of a document that another program has inserted nothing is known, also when holders have been added.
+        let foreign = doc! { "_id": 3, "name": "old", "place": "Ulm" };
+        raw.insert_one(foreign).await.unwrap();
+        let sent = renaming(&t, &odm, 3, "foreign").await;
+        assert_eq!(sent[..2], ["findAndModify", "find"], "{sent:?}");
+        events.insert(event(30, 3)).await.unwrap();
+        assert_eq!(left(3).await, -1);
+        let sent = renaming(&t, &odm, 3, "still foreign").await;
+        assert_eq!(sent[..2], ["findAndModify", "find"], "{sent:?}");
+
+        // What is always updated in the transaction needs no look.
+        let alarm = |id| NewAlarm {
+            id,
+            device: Ref::new(3),
+        };
+        odm.collection::<Alarm>()
+            .insert_many((1..=5).map(alarm))
+            .await
+            .unwrap();
+        t.commands.clear();
+        let moved = devices.update(3).set(|d| d.place, "Trier").await.unwrap();
+        assert_eq!(moved.copies_updated, 5);
+        assert_eq!(t.commands.take(), WITHOUT_A_LOOK);
+        assert_clean(&odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn an_upserted_source_and_a_replaced_one_know_their_holders() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Device, Event]).unwrap();
+        odm.sync().await.unwrap();
+        require_transactions(&odm).await;
+        let (devices, events) = (odm.collection::<Device>(), odm.collection::<Event>());
+        for name in ["new", "new", "another"] {
+            let upserted = devices
+                .update(1)
+                .set(|d| d.name, name)
+                .set(|d| d.place, "Bonn")
+                .upsert();
+            upserted.await.unwrap();
+        }
+        events.insert(event(1, 1)).await.unwrap();
+        assert_eq!(renaming(&t, &odm, 1, "upserted").await, WITHOUT_A_LOOK);
+        let stored = devices.get(1).await.unwrap().unwrap();
+        t.commands.clear();
+        let replaced = Device {
+            name: "replaced".into(),
+            ..stored
+        };
+        devices.replace(replaced).await.unwrap();
+        assert_eq!(t.commands.take(), WITHOUT_A_LOOK);
+        assert_eq!(renaming(&t, &odm, 1, "once more").await, WITHOUT_A_LOOK);
+        let own =
+            t.db.collection::<Doc>("devices")
+                .find_one(doc! {})
+                .await
+                .unwrap()
+                .unwrap();
+        let left = own.get_document("_odm").unwrap().get_i64("holders_left");
+        assert_eq!(left.unwrap(), 999);
+    });
+}
+
+/// Other programs may have stored more holders than a transaction can update: one that is run again looks.
+#[odm_tests::test]
+fn a_transaction_that_is_run_again_looks_for_holders() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Device, Event]).unwrap();
+        odm.sync().await.unwrap();
+        require_transactions(&odm).await;
+        let odm = odm.with_fan_out(FanOut::new().in_transaction(2));
+        odm.collection::<Device>()
+            .insert_many([device(1), device(2)])
+            .await
+            .unwrap();
+        let foreign = (1..=5).map(|id| doc! { "_id": id, "device": 1, "name": "old" });
+        t.db.collection::<Doc>("events")
+            .insert_many(foreign)
+            .await
+            .unwrap();
+        let attempts = AtomicUsize::new(0);
+        let raw = t.db.collection::<Doc>("devices");
+        t.commands.clear();
+        odm.transaction(async |tx| {
+            let devices = tx.collection::<Device>();
+            devices.get(2).await?;
+            let attempt = attempts.fetch_add(1, Ordering::SeqCst);
+            if attempt == 0 {
+                // Committed after the snapshot of the transaction, whose write of the same document fails.
+                raw.update_one(doc! { "_id": 1 }, doc! { "$set": { "place": "Ulm" } })
+                    .await
+                    .unwrap();
+            }
+            devices.update(1).set(|d| d.name, "new").await
+        })
+        .await
+        .unwrap();
+        assert_eq!(attempts.load(Ordering::SeqCst), 2);
+        let sent = t.commands.take();
+        let again = sent.iter().position(|name| name == "abortTransaction").unwrap();
+        let again: Vec<&str> = sent[again + 1..].iter().map(String::as_str).collect();
+        assert_eq!(again[..3], ["find", "findAndModify", "find"], "{sent:?}");
+        assert_eq!(named(&odm, "new").await, 5);
     });
 }

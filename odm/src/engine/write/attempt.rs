@@ -244,7 +244,7 @@ impl<'a> Planned<'a> {
         if !self.missing_targets(&cx).await?.is_empty() {
             return Ok(None);
         }
-        let reads = if read_set.is_read_before() {
+        let reads = if read_set.is_read_before() || changed_one::gives_before(write) {
             ReturnDocument::Before
         } else {
             ReturnDocument::After

@@ -1,11 +1,11 @@
 //! An update or replacement of one document that reads it by the same command, in a transaction in which something depends on it.
 
-use crate::engine::write::send::{array_filters, replaced, replaced_whole, too_large, within_time};
+use crate::engine::write::send::{array_filters, replaced, replaced_whole, select, too_large, within_time};
 use crate::model::key::Key;
 use crate::model::meta::names::{read_too, root};
 use crate::plan::operation::{Batching, Reply, Write, WriteKind};
 use crate::plan::operators::applied::{always_changes, applied};
-use crate::plan::operators::written;
+use crate::plan::operators::{growth, written};
 use crate::plan::outcome::{Done, Outcome};
 use crate::store::batch::{by_ids, id};
 use crate::store::core::{Core, act};
@@ -29,7 +29,7 @@ enum After {
     /// As the update says.
     Is(RawDocumentBuf),
     /// It has changed. As it is has to be read where the command has not.
-    Changed(Outcome, Option<RawDocumentBuf>),
+    Changed(Box<Outcome>, Option<RawDocumentBuf>),
     Unknown,
 }
 
@@ -44,11 +44,12 @@ pub(super) async fn can_be_read<'w>(
     };
     let is_of_one = match &write.what {
         WriteKind::Update(update) => {
-            update.one.is_some()
-                && !update.upsert
-                && matches!(update.reply, Reply::Counts)
-                && update.built.raw.is_empty()
-                && !update.built.fills_first()
+            let is_named = match update.reply {
+                Reply::Counts => update.one.is_some(),
+                Reply::Field(_) => true,
+                Reply::Document(_) => false,
+            };
+            is_named && !update.upsert && update.built.raw.is_empty() && !update.built.fills_first()
         }
         WriteKind::Replace(replace) => replace.replacement(write.meta)?.is_whole,
         WriteKind::Insert(_) | WriteKind::UpdateMany(_) | WriteKind::Delete(_) => false,
@@ -56,6 +57,11 @@ pub(super) async fn can_be_read<'w>(
     // That of a sharded collection has to name a shard key.
     let can_be = is_of_one && cx.odm.server().await?.topology() != Topology::Sharded;
     Ok(can_be.then_some(write))
+}
+
+/// Whether the application asks for a field as it was before.
+pub(super) fn gives_before(write: &Write) -> bool {
+    matches!(&write.what, WriteKind::Update(update) if matches!(update.reply, Reply::Field(_)))
 }
 
 /// Writes one document in its transaction, and reads these fields of it in the same command: as they were before, or as they are
@@ -80,11 +86,21 @@ pub(super) async fn change_one(
             written(&update.built.update)
                 .map(root)
                 .for_each(|name| read_too(&mut fields, name));
+            if let Reply::Field(field) = update.reply {
+                read_too(&mut fields, field);
+            }
+            if let Some(by) = &update.first {
+                select!(options, by);
+            }
             options.array_filters = array_filters(&update.built);
             options.projection = Some(fields.clone());
             let statement = (update.condition(write.meta), modifications);
             let read = update_and_read(cx, core, statement, options).await;
-            let Some(read) = read.map_err(|error| core.error(error))? else {
+            let refused = |error| match update.reply {
+                Reply::Field(_) => growth::add_sizes(core.error(error), &update.built.update),
+                Reply::Counts | Reply::Document(_) => core.error(error),
+            };
+            let Some(read) = read.map_err(refused)? else {
                 return Ok(None);
             };
             let update = Some(&update.built.update).filter(|_| is_before && !is_pipeline);
@@ -102,7 +118,7 @@ pub(super) async fn change_one(
             };
             (
                 read,
-                After::Changed(replaced(replaced_whole(replace, &made)?), None),
+                After::Changed(Box::new(replaced(replaced_whole(replace, &made)?)), None),
             )
         }
         WriteKind::Insert(_) | WriteKind::UpdateMany(_) | WriteKind::Delete(_) => return Ok(None),
@@ -117,7 +133,7 @@ pub(super) async fn change_one(
         let outcome = match after {
             After::Changed(outcome, _) => outcome,
             // What others copy has changed, and with it the version.
-            After::Is(_) | After::Unknown => Outcome::changed(),
+            After::Is(_) | After::Unknown => Box::new(Outcome::changed()),
         };
         ChangedOne {
             before: None,
@@ -151,7 +167,7 @@ impl After {
         let known = Document::try_from(before).map_err(encoding)?;
         Ok(match applied(&known, update) {
             Some(after) => After::Is(RawDocumentBuf::try_from(&after).map_err(encoding)?),
-            None if always_changes(update) => After::Changed(Outcome::changed(), None),
+            None if always_changes(update) => After::Changed(Box::new(Outcome::changed()), None),
             None => After::Unknown,
         })
     }
@@ -193,12 +209,20 @@ impl ChangedOne {
                 let after = Some(after);
                 (compared(&after), after)
             }
-            After::Changed(outcome, None) if derived => (outcome, read().await?),
-            After::Changed(outcome, after) => (outcome, after),
+            After::Changed(outcome, None) if derived => (*outcome, read().await?),
+            After::Changed(outcome, after) => (*outcome, after),
             After::Unknown => {
                 let after = read().await?;
                 (compared(&after), after)
             }
+        };
+        let outcome = if gives_before(write) {
+            Outcome {
+                document: before.clone(),
+                ..outcome
+            }
+        } else {
+            outcome
         };
         let done = Done {
             after,

@@ -10,6 +10,7 @@ use crate::model::meta::names::read_too;
 use crate::plan::images::{BeforeImage, BeforeImages, BeforeOf, Image, Was};
 use crate::plan::links::OtherSideWrite;
 use crate::plan::operation::Write;
+use crate::plan::operators::applied::applied;
 use crate::plan::outcome::Done;
 use crate::plan::targets::{self, roots};
 use crate::plan::touches::{ChangedDocument, WrittenFields};
@@ -302,6 +303,9 @@ impl WriteSet<'_> {
             let read = |document: RawDocumentBuf| (id_of(&document), document);
             let known = done.after.iter().cloned().map(read);
             let mut after: HashMap<Key, RawDocumentBuf> = known.collect();
+            if after.is_empty() && done.outcome.counts.matched == was.len() as u64 {
+                after = said_by_update(writes, &was).unwrap_or_default();
+            }
             if !was.keys().all(|key| after.contains_key(key)) {
                 let found = by_ids(cx, meta, was.keys(), names).await?;
                 after = found.into_iter().map(read).collect();
@@ -334,6 +338,19 @@ impl WriteSet<'_> {
         }
         Ok(all)
     }
+}
+
+/// The documents after an update of all that match a condition, where the update says it for all of them.
+fn said_by_update(writes: &[Write], was: &HashMap<Key, Was>) -> Option<HashMap<Key, RawDocumentBuf>> {
+    let [write] = writes else { return None };
+    let update = write.plain_update_of_many()?;
+    let after = was.iter().map(|(key, was)| {
+        let Was::There(before) = was else { return None };
+        let before = Document::try_from(&**before).ok()?;
+        let after = applied(&before, update)?;
+        Some((key.clone(), RawDocumentBuf::try_from(&after).ok()?))
+    });
+    after.collect()
 }
 
 /// An inserted document was not there, unless it was read before.

@@ -3,12 +3,12 @@
 
 use crate::graph::Graph;
 use crate::graph::edge::{CopyField, Edge, EdgeId, Segment};
+use crate::graph::sync::is_kept;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::{COPIED, FEW_HOLDERS, HOLDERS_LEFT, VERSION, name_of};
 use crate::plan::touches::{OperandPlace, Touches, UpdateOperand, WrittenFields};
 use crate::rules::copy::deliver::{CopySource, sources_within, structs};
-use crate::rules::copy::rule::is_kept;
 use crate::rules::pending::first_version;
 use crate::rules::rule::{Inserts, NewDocuments, Replacing, Updating};
 use crate::store::batch::{by_ids, id};

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::graph::Graph;
 use crate::graph::edge::{CopyField, Edge};
-use crate::graph::sync::{is_atomic, kept_in_sync, missing};
+use crate::graph::sync::{is_kept, kept_in_sync, missing};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::root;
@@ -313,11 +313,6 @@ async fn to_holders(
         effects.pass_on(cx.odm.graph(), edge.holder, (&edge.path, keys), further);
     }
     Ok(())
-}
-
-/// Whether the copies beside a reference are updated in the transaction of a write.
-pub(crate) fn is_kept(edge: &Edge) -> bool {
-    edge.sync().is_some_and(|sync| is_atomic(sync, true))
 }
 
 /// The fields that others copy by this reference and that a write changed, if any.
