@@ -117,6 +117,7 @@ pages! {
     edges => "src/edges.md";
     cost => "src/cost.md";
     crash_matrix => "src/crash-matrix.md";
+    benchmark => "src/benchmark.md";
     copy_costs => "src/copy-costs.md";
     testing => "src/testing.md";
     internals => "src/internals.md";

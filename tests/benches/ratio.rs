@@ -10,14 +10,20 @@ mod compile;
 mod copies;
 #[path = "ratio/everyday.rs"]
 mod everyday;
+#[path = "ratio/growth/mod.rs"]
+mod growth;
 #[path = "ratio/joins/mod.rs"]
 mod joins;
 #[path = "ratio/large/mod.rs"]
 mod large;
+#[path = "ratio/libraries/mod.rs"]
+mod libraries;
 #[path = "ratio/load/mod.rs"]
 mod load;
 #[path = "ratio/model.rs"]
 mod model;
+#[path = "ratio/other.rs"]
+mod other;
 #[path = "ratio/pairs.rs"]
 mod pairs;
 #[path = "ratio/report.rs"]
@@ -43,6 +49,14 @@ Compares the library with the same written by hand on the driver.
   --only NAME    only the scenarios with NAME in their name (`--only joins`, `--only copies`; `--only build` and
                  `--only load` are run this way alone)
   --check        fail where a target is missed, or what has one can't be measured
+  --compare      fail where a ratio is worse than in the kept results (tests/benches/results.json), beyond the intervals of both
+  --keep         put what was measured in the place of the kept results, and write the page of the guide
+  --up-to N      for `--only growth`: no collection with more documents
+  --page         write the page of the guide from the kept results, and measure nothing
+
+`--only growth` measures how operations grow with their collections, from 1,000 to 1,000,000 documents: it takes some ten minutes.
+`--only libraries` has the tasks of MongoDB's benchmark for ODMs, also by mongodm, oximod, Mongoose and Beanie, which it installs
+below target/bench.
 ";
 
 /// The options of the command.
@@ -50,6 +64,10 @@ Compares the library with the same written by hand on the driver.
 pub struct Options {
     quick: bool,
     check: bool,
+    compare: bool,
+    keep: bool,
+    up_to: Option<i32>,
+    page: bool,
     rounds: Option<usize>,
     only: Option<String>,
     /// A process of the benchmark's own: it measures the memory of one fan-out in a database.
@@ -67,6 +85,10 @@ impl Options {
             match arg.as_str() {
                 "--quick" => options.quick = true,
                 "--check" => options.check = true,
+                "--compare" => options.compare = true,
+                "--keep" => options.keep = true,
+                "--up-to" => options.up_to = Some(value("--up-to")?.parse()?),
+                "--page" => options.page = true,
                 "--rounds" => options.rounds = Some(value("--rounds")?.parse()?),
                 "--only" => options.only = Some(value("--only")?),
                 load::OPTION => options.load_of = Some(value(load::OPTION)?),
@@ -118,6 +140,9 @@ fn run(options: &Options) -> Result<bool> {
     if let Some(asked) = &options.load_of {
         return load::tell(asked).map(|()| true);
     }
+    if options.page {
+        return report::write_page().map(|()| true);
+    }
     let started = Instant::now();
     if cfg!(debug_assertions) {
         eprintln!("warning: built without optimisation, so the ratios say nothing: use `cargo xtask bench`");
@@ -133,7 +158,13 @@ fn run(options: &Options) -> Result<bool> {
     }
     report.write()?;
     report.summary(started.elapsed());
-    Ok(!options.check || report.meets_targets())
+    let is_good_enough = !options.check || report.meets_targets();
+    let is_no_worse = !options.compare || report.compare()?;
+    if options.keep {
+        report.keep()?;
+        report::write_page()?;
+    }
+    Ok(is_good_enough && is_no_worse)
 }
 
 /// One thread for both sides and the driver: with several, most of what differs is how often a thread has to be woken for the
@@ -155,7 +186,9 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
     let joins = joins::is_wanted(options);
     let copies = copies::is_wanted(options);
     let (large, load) = (large::is_wanted(options), load::is_wanted(options));
-    if !operations && !everyday && !large && !joins && !copies && !load {
+    let libraries = libraries::is_wanted(options);
+    let growth = growth::is_wanted(options);
+    if !operations && !everyday && !large && !joins && !copies && !libraries && !load && !growth {
         return Ok(());
     }
     let uri = server()?;
@@ -163,27 +196,44 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
     let name = format!("odm_bench_{}", ObjectId::new().to_hex());
     let outcome = async {
         if operations {
-            let bench = Bench::prepare(&client.database(&name)).await?;
-            for name in scenarios::NAMES {
-                if options.wants(name) {
-                    report.add(bench.measure(name, options).await?);
+            let measured = async {
+                let bench = Bench::prepare(&client.database(&name)).await?;
+                for name in scenarios::NAMES {
+                    if options.wants(name) {
+                        report.add(bench.measure(name, options).await?);
+                    }
                 }
-            }
+                Ok(())
+            };
+            let measured = measured.await;
+            report.end("operations", measured);
         }
         if everyday {
-            everyday::measure(&client, &name, options, report).await?;
+            let measured = everyday::measure(&client, &name, options, report).await;
+            report.end("everyday", measured);
         }
         if large {
-            large::measure(&client, &uri, &name, options, report).await?;
+            let measured = large::measure(&client, &uri, &name, options, report).await;
+            report.end("large", measured);
         }
         if joins {
-            joins::measure(&client, &uri, &name, options, report).await?;
+            let measured = joins::measure(&client, &uri, &name, options, report).await;
+            report.end("joins", measured);
         }
         if copies {
-            copies::measure(&client, &name, options, report).await?;
+            let measured = copies::measure(&client, &name, options, report).await;
+            report.end("copies", measured);
+        }
+        if libraries {
+            let measured = libraries::measure(&client, &uri, &name, options, report).await;
+            report.end("libraries", measured);
         }
         if load {
-            load::measure(&client, &name, options, report).await?;
+            let measured = load::measure(&client, &name, options, report).await;
+            report.end("load", measured);
+        }
+        if growth {
+            report.curves = growth::measure(&client, &name, options).await?;
         }
         Ok(())
     }
@@ -196,7 +246,8 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
         large::DATABASE,
     ];
     let made = suffixes.iter().chain(&joins::DATABASES);
-    let made = made.chain(&copies::DATABASES).chain(&load::DATABASES);
+    let made = made.chain(&copies::DATABASES).chain(&libraries::DATABASES);
+    let made = made.chain(&load::DATABASES).chain(&growth::DATABASES);
     for suffix in made {
         let dropped = client.database(&format!("{name}{suffix}")).drop().await;
         if outcome.is_ok() {
@@ -204,6 +255,21 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
         }
     }
     outcome
+}
+
+impl Report {
+    /// A group of scenarios that ended by an error is a row that says so, and the other groups follow.
+    fn end(&mut self, group: &str, measured: Result<()>) {
+        if let Err(error) = measured {
+            self.add(Measured::left_out(
+                &format!("the rest of {group}"),
+                "",
+                // What has a target there is not measured.
+                Some(1.0),
+                error.to_string(),
+            ));
+        }
+    }
 }
 
 impl Measured {

@@ -5,6 +5,7 @@
 
 mod bars;
 mod canvas;
+mod curves;
 mod sequence;
 mod sequences;
 
@@ -211,6 +212,36 @@ fn the_book_shows_what_was_measured() {
     let svg = bars::draw(&rows);
     canvas::assert_readable("bench", &svg);
     assert_is(&book().join("edges/bench.svg"), &svg);
+}
+
+#[test]
+fn the_book_shows_how_costs_grow() {
+    let page = std::fs::read_to_string(book().join("benchmark.md")).unwrap();
+    let curves = curves::measured(&page);
+    assert!(curves.len() > 10, "{curves:?}");
+    let svg = curves::draw(&curves);
+    canvas::assert_readable("growth", &svg);
+    assert_is(&book().join("edges/growth.svg"), &svg);
+}
+
+#[test]
+fn the_table_of_growth_is_read() {
+    let page = "x\n| operation | 1,000 | 10,000 |\n| --- | --- | --- |\n\
+                | find | 1.50 ms, 0.1 MiB | 2.00 s |\n| audit | – | 250.0 µs, 1.0 MiB |\n\n";
+    let curve = |operation: &str, points: &[(&str, f64)]| curves::Curve {
+        operation: operation.into(),
+        points: points
+            .iter()
+            .map(|(text, time)| ((*text).to_owned(), *time))
+            .collect(),
+    };
+    assert_eq!(
+        curves::measured(page),
+        [
+            curve("find", &[("1.50 ms", 0.0015), ("2.00 s", 2.0)]),
+            curve("audit", &[("250.0 µs", 250.0 * 1e-6)])
+        ]
+    );
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! The table, and the file with the same figures.
 
 use crate::Result;
+use crate::growth::{Curve, STREAM};
+use crate::libraries;
 use crate::pairs::interval;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The result of a scenario.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Measured {
     pub scenario: String,
     /// The operation that it is compared with.
@@ -25,7 +28,7 @@ pub struct Measured {
     pub theirs: Option<f64>,
     pub pairs: usize,
     /// Why it was not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
     /// How many MiB more of the process were resident at most during our side.
     #[serde(flatten)]
@@ -35,7 +38,7 @@ pub struct Measured {
 }
 
 /// How long single calls of both sides took, in seconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Calls {
     #[serde(rename = "call_seconds")]
     pub median: f64,
@@ -69,7 +72,7 @@ impl Calls {
 }
 
 /// The memory that an operation needs.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Memory {
     /// In MiB; `None` where the system does not tell.
     #[serde(rename = "memory_mib")]
@@ -117,6 +120,8 @@ impl Measured {
 
 pub struct Report {
     measured: Vec<Measured>,
+    /// How operations grow with their collections.
+    pub curves: Vec<Curve>,
 }
 
 /// The workspace's target directory.
@@ -134,7 +139,10 @@ impl Report {
             "scenario", "odm", "baseline", "ratio", "95 % interval", "pairs", "target"
         );
         println!("{}", "─".repeat(102));
-        Report { measured: Vec::new() }
+        Report {
+            measured: Vec::new(),
+            curves: Vec::new(),
+        }
     }
 
     pub fn add(&mut self, measured: Measured) {
@@ -189,10 +197,48 @@ impl Report {
     pub fn write(&self) -> Result<()> {
         let dir = target_dir().join("bench");
         std::fs::create_dir_all(&dir)?;
+        let kept = serde_json::json!({ "rows": self.measured, "curves": self.curves });
         std::fs::write(
             dir.join("results.json"),
-            serde_json::to_string_pretty(&self.measured)? + "\n",
+            serde_json::to_string_pretty(&kept)? + "\n",
         )?;
+        Ok(())
+    }
+
+    /// Names the scenarios that were faster in the kept results, beyond what the intervals of both leave open. Gives whether there
+    /// are none.
+    pub fn compare(&self) -> Result<bool> {
+        let kept = Kept::read()?;
+        let mut worse = Vec::new();
+        for row in &self.measured {
+            let before = kept.rows.iter().find(|before| before.scenario == row.scenario);
+            if let (Some(low), Some(ratio), Some(before)) = (row.low, row.ratio, before)
+                && let (Some(high), Some(then)) = (before.high, before.ratio)
+                && low > high
+            {
+                worse.push(format!("{}: {ratio:.3} instead of {then:.3}", row.scenario));
+            }
+        }
+        match worse.as_slice() {
+            [] => println!("nothing became worse than in the kept results"),
+            worse => println!("worse than in the kept results: {}", worse.join("; ")),
+        }
+        Ok(worse.is_empty())
+    }
+
+    /// Puts the rows and curves in the place of those of the kept results.
+    pub fn keep(self) -> Result<()> {
+        let mut kept = Kept::read().unwrap_or_default();
+        for row in self.measured {
+            match kept.rows.iter_mut().find(|known| known.scenario == row.scenario) {
+                Some(known) => *known = row,
+                None => kept.rows.push(row),
+            }
+        }
+        if !self.curves.is_empty() {
+            kept.curves = self.curves;
+        }
+        std::fs::write(KEPT, serde_json::to_string_pretty(&kept)? + "\n")?;
         Ok(())
     }
 
@@ -219,7 +265,7 @@ impl Report {
     }
 }
 
-fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     if seconds < 1e-3 {
         format!("{:.1} µs", seconds * 1e6)
     } else if seconds < 1.0 {
@@ -227,4 +273,134 @@ fn time(seconds: f64) -> String {
     } else {
         format!("{seconds:.2} s")
     }
+}
+
+/// The results that are kept in the repository.
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/results.json");
+/// The page of the guide that shows them.
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../book/src/benchmark.md");
+
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    rows: Vec<Measured>,
+    curves: Vec<Curve>,
+}
+
+impl Kept {
+    fn read() -> Result<Kept> {
+        Ok(serde_json::from_str(&std::fs::read_to_string(KEPT)?)?)
+    }
+
+    /// A table of all rows but those of other libraries.
+    fn on_driver(&self) -> String {
+        let mut text =
+            "\n| scenario | compared with | ratio | 95 % interval |\n| --- | --- | --- | --- |\n".to_owned();
+        for row in self
+            .rows
+            .iter()
+            .filter(|row| libraries::sides(&row.scenario).is_none())
+        {
+            let interval = match (row.low, row.high) {
+                (Some(low), Some(high)) => format!("{low:.2} to {high:.2}"),
+                _ => row.left_out.clone().unwrap_or_default(),
+            };
+            let ratio = row
+                .ratio
+                .map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
+            let _ = writeln!(
+                text,
+                "| {} | {} | {ratio} | {interval} |",
+                row.scenario, row.baseline
+            );
+        }
+        text + "\n"
+    }
+
+    /// A row for each task, and a column for each library.
+    fn libraries(&self) -> String {
+        let mut text = format!("\n| task | {} |\n", libraries::SIDES.join(" | "));
+        text += &format!("| --- |{}\n", " --- |".repeat(libraries::SIDES.len()));
+        for task in libraries::TASKS {
+            let ratio = |side: &&str| {
+                let name = libraries::row(task, side);
+                let row = self.rows.iter().find(|row| row.scenario == name);
+                let ratio = row.and_then(|row| row.ratio);
+                ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"))
+            };
+            let ratios: Vec<String> = libraries::SIDES.iter().map(ratio).collect();
+            let _ = writeln!(text, "| {task} | {} |", ratios.join(" | "));
+        }
+        text + "\n"
+    }
+
+    /// A row for each operation, and a column for each size: its time and memory.
+    fn growth(&self) -> String {
+        let sizes: Vec<String> = self.curves.first().map_or_else(Vec::new, |curve| {
+            curve
+                .points
+                .iter()
+                .map(|point| thousands(point.documents))
+                .collect()
+        });
+        let mut text = format!(
+            "\n| operation | {} |\n| --- |{}\n",
+            sizes.join(" | "),
+            " --- |".repeat(sizes.len())
+        );
+        let (streams, curves): (Vec<&Curve>, Vec<&Curve>) =
+            self.curves.iter().partition(|curve| curve.operation == STREAM);
+        for curve in curves {
+            let cell = |point: &crate::growth::Point| {
+                let took = point.seconds.map_or_else(|| "–".to_owned(), time);
+                match point.memory_mib {
+                    Some(mib) => format!("{took}, {mib:.1} MiB"),
+                    None => took,
+                }
+            };
+            let cells: Vec<String> = curve.points.iter().map(cell).collect();
+            let _ = writeln!(text, "| {} | {} |", curve.operation, cells.join(" | "));
+        }
+        for stream in streams {
+            let _ = writeln!(
+                text,
+                "\n| a stream of 1,000,000 has read | the process has resident |\n| --- | --- |"
+            );
+            for point in &stream.points {
+                let mib = point
+                    .memory_mib
+                    .map_or_else(|| "–".to_owned(), |mib| format!("{mib:.1} MiB"));
+                let _ = writeln!(text, "| {} | {mib} |", thousands(point.documents));
+            }
+        }
+        text + "\n"
+    }
+}
+
+/// `1,000,000`
+fn thousands(number: i32) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups = groups.map(|group| String::from_utf8_lossy(group).into_owned());
+    groups.collect::<Vec<_>>().join(",")
+}
+
+/// Writes the kept results into the page of the guide, between its marks.
+pub fn write_page() -> Result<()> {
+    let kept = Kept::read()?;
+    let mut page = std::fs::read_to_string(PAGE)?;
+    let parts = [
+        ("driver", kept.on_driver()),
+        ("libraries", kept.libraries()),
+        ("growth", kept.growth()),
+    ];
+    for (name, part) in parts {
+        let mark = format!("<!-- measured: {name} -->\n");
+        let (above, below) = page.split_once(&mark).ok_or("the page has lost a mark")?;
+        let (_, below) = below
+            .split_once("<!-- end -->")
+            .ok_or("the page has lost an end")?;
+        page = format!("{above}{mark}{part}<!-- end -->{below}");
+    }
+    std::fs::write(PAGE, page)?;
+    Ok(())
 }

@@ -42,7 +42,7 @@ pub fn tell(asked: &str) -> Result<()> {
         let devices = odm.collection::<Device>();
         // The memory of a connection is not counted.
         devices.get(device).await?.ok_or("the device is missing")?;
-        let before = Before::take();
+        let before = Resident::now();
         let done = devices.update(device).set(|d| d.name, "measured").await?;
         let growth = before.growth();
         if done.copies_updated != holders {
@@ -62,18 +62,22 @@ fn read(name: &str) -> Option<f64> {
     Some(kib / 1024.0)
 }
 
-/// The resident memory before something begins.
-struct Before(Option<f64>);
+/// The resident memory before something begins, in MiB.
+pub struct Resident(Option<f64>);
 
-impl Before {
+impl Resident {
     /// Sets the peak back to what is resident now.
-    fn take() -> Before {
+    pub fn now() -> Resident {
         let reset = std::fs::write("/proc/self/clear_refs", "5").ok();
-        Before(reset.and_then(|()| read(NOW)))
+        Resident(reset.and_then(|()| read(NOW)))
+    }
+
+    pub fn mib(&self) -> Option<f64> {
+        self.0
     }
 
     /// How many MiB more were resident since then, at the worst.
-    fn growth(self) -> Option<f64> {
+    pub fn growth(self) -> Option<f64> {
         Some((read(PEAK)? - self.0?).max(0.0))
     }
 }

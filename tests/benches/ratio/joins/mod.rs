@@ -6,8 +6,8 @@
 
 mod driver;
 mod model;
-mod other;
 
+use crate::other::{Library, Outcome, Program};
 use crate::pairs::{Pairs, Rounds, alternate};
 use crate::report::{Measured, Report};
 use crate::{Options, Result};
@@ -18,7 +18,6 @@ use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{self, doc};
 use mongodb::{Client, Database};
 use odm::prelude::*;
-use other::{Library, Outcome, Program};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -491,7 +490,7 @@ impl Joins {
         };
         let expected = self.outcome(group).await?;
         let database = self.odm.database().name();
-        let first = Program::start(library, &self.uri, database, query)
+        let first = Program::start(library, "joins", &self.uri, database, &[query])
             .and_then(|mut program| Ok((program.once()?.1, program)));
         let left_out = |why: String| Ok(Measured::left_out(&row(group, side), baseline, AHEAD, why));
         let mut program = match first {

@@ -3,7 +3,7 @@
 //! The baseline is the same by one process in sequence; of the cascade it is what the driver deletes by three commands. They take
 //! minutes, so they run only where `--only` asks for them.
 
-mod model;
+pub mod model;
 
 use crate::pairs::{Rounds, alternate};
 use crate::report::{Calls, Measured, Report};

@@ -1,7 +1,7 @@
-//! The same joins by other libraries: Mongoose and Beanie, each in a process of its own that runs one query on request, so that
-//! both sides take turns here too.
+//! The same by other libraries: Mongoose, Beanie, mongodm and oximod, each in a process of its own that runs one query or block of
+//! operations on request, so that both sides take turns here too.
 //!
-//! They are installed below `target/bench` with the versions that stand beside their scripts. Where that is not possible
+//! They are installed below `target/bench` with the versions that stand beside their programs. Where that is not possible
 //! (no npm, no Python, no registry), their rows have no ratio, and meet no target.
 
 use crate::Result;
@@ -14,13 +14,15 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// An installation ends within this time, or is given up.
-const INSTALLED_WITHIN: Duration = Duration::from_secs(300);
+const INSTALLED_WITHIN: Duration = Duration::from_secs(900);
 
-/// A library of another language.
+/// Another library.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Library {
     Mongoose,
     Beanie,
+    Mongodm,
+    Oximod,
 }
 
 impl Library {
@@ -28,14 +30,24 @@ impl Library {
         match self {
             Library::Mongoose => "mongoose",
             Library::Beanie => "beanie",
+            // Both are one package.
+            Library::Mongodm | Library::Oximod => "rust",
         }
     }
 
-    /// The file that pins the versions, and the script.
+    /// The file that pins the versions, and the programs.
     fn files(self) -> &'static [&'static str] {
         match self {
-            Library::Mongoose => &["package-lock.json", "package.json", "joins.js"],
-            Library::Beanie => &["requirements.txt", "joins.py"],
+            Library::Mongoose => &["package-lock.json", "package.json", "joins.js", "tasks.js"],
+            Library::Beanie => &["requirements.txt", "joins.py", "tasks.py"],
+            Library::Mongodm | Library::Oximod => &[
+                "Cargo.lock",
+                "Cargo.toml",
+                "src/main.rs",
+                "src/data.rs",
+                "src/by_mongodm.rs",
+                "src/by_oximod.rs",
+            ],
         }
     }
 
@@ -51,16 +63,21 @@ impl Library {
             .join("benches/other")
             .join(self.name());
         let dir = self.dir()?;
+        std::fs::create_dir_all(dir.join("src"))?;
         for file in self.files() {
             std::fs::copy(from.join(file), dir.join(file))?;
         }
         // The versions that have been installed.
         let (versions, known) = (dir.join(self.files()[0]), dir.join("installed"));
         let wanted = std::fs::read(versions)?;
-        if std::fs::read(&known).is_ok_and(|known| known == wanted) {
+        // Cargo knows itself whether something is to be built.
+        let is_built = matches!(self, Library::Mongodm | Library::Oximod);
+        if !is_built && std::fs::read(&known).is_ok_and(|known| known == wanted) {
             return Ok(dir);
         }
-        eprintln!("(installing {} below {})", self.name(), dir.display());
+        if !known.exists() {
+            eprintln!("(installing {} below {})", self.name(), dir.display());
+        }
         match self {
             Library::Mongoose => {
                 let mut npm = Command::new("npm");
@@ -74,6 +91,12 @@ impl Library {
                 pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
                 pip.args(["--retries", "1", "--requirement", "requirements.txt"]);
                 install(pip.current_dir(&dir))?;
+            }
+            Library::Mongodm | Library::Oximod => {
+                let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+                let mut build = Command::new(cargo);
+                build.args(["build", "--release", "--locked", "--target-dir", "target"]);
+                install(build.current_dir(&dir))?;
             }
         }
         std::fs::write(known, wanted)?;
@@ -141,23 +164,40 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts a library's script for one query.
-    pub fn start(library: Library, uri: &str, database: &str, query: &str) -> Result<Program> {
+    /// Starts a library's program for one query or task.
+    pub fn start(
+        library: Library,
+        script: &str,
+        uri: &str,
+        database: &str,
+        arguments: &[&str],
+    ) -> Result<Program> {
         let dir = library.installed()?;
         let mut command = match library {
             Library::Mongoose => {
                 let mut node = Command::new("node");
-                node.arg("joins.js");
+                node.arg(format!("{script}.js"));
                 node
             }
             Library::Beanie => {
                 let mut python = Command::new(python(&dir));
-                python.arg("joins.py");
+                python.arg(format!("{script}.py"));
                 python
+            }
+            Library::Mongodm | Library::Oximod => {
+                let mut program = Command::new(dir.join("target/release/odm-bench-rust"));
+                let name = if library == Library::Mongodm {
+                    "mongodm"
+                } else {
+                    "oximod"
+                };
+                program.arg(name);
+                program
             }
         };
         let mut child = command
-            .args([uri, database, query])
+            .args([uri, database])
+            .args(arguments)
             .current_dir(&dir)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
