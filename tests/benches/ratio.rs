@@ -264,7 +264,7 @@ impl Report {
             self.add(Measured::left_out(
                 &format!("the rest of {group}"),
                 "",
-                // What has a target there is not measured.
+                // Scenarios with a target there are not measured.
                 Some(1.0),
                 error.to_string(),
             ));

@@ -430,7 +430,7 @@ pub(crate) struct Effects {
     pub(crate) copies: u64,
     /// The documents whose earlier pending work is included already: their collections and ids.
     included: HashSet<(&'static str, Key)>,
-    /// What the write relies on that no statement has confirmed yet: one that changes such a document can do so.
+    /// The documents that the write relies on and that no statement has confirmed yet: one that changes such a document can do so.
     pub(crate) expected: Vec<Expected>,
 }
 

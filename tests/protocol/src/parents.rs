@@ -69,7 +69,7 @@ struct Transaction {
     changed: u8,
     /// The children before the write.
     before: Images,
-    /// What is derived anew in the parents.
+    /// The values that are derived anew in the parents.
     derived: [Derived; PARENTS],
     /// The parents that were not there.
     absent: u8,

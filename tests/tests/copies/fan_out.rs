@@ -612,7 +612,7 @@ fn a_transaction_looks_for_holders_only_where_there_may_be_many() {
         let sent = renaming(&t, &odm, 3, "still foreign").await;
         assert_eq!(sent[..2], ["findAndModify", "find"], "{sent:?}");
 
-        // What is always updated in the transaction needs no look.
+        // Copies that are always updated in the transaction need no look.
         let alarm = |id| NewAlarm {
             id,
             device: Ref::new(3),

@@ -132,7 +132,7 @@ pub(super) async fn change_one(
     } else {
         let outcome = match after {
             After::Changed(outcome, _) => outcome,
-            // What others copy has changed, and with it the version.
+            // A field that others copy has changed, and with it the version.
             After::Is(_) | After::Unknown => Box::new(Outcome::changed()),
         };
         ChangedOne {

@@ -49,7 +49,7 @@ pub(super) struct ReadSet<'w> {
 }
 
 impl<'w> ReadSet<'w> {
-    /// What is to be read of the one document that a write changes, which it names by its id. `None` where nothing is.
+    /// The fields to read of the one document that a write changes, which it names by its id. `None` where there are none.
     pub(super) fn of_one(graph: &Graph, write: &'w Write, linked: &[&Edge], derived: bool) -> Option<Self> {
         ReadSet::for_writes(graph, write.meta, vec![write], linked, derived)
     }

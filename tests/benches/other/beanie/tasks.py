@@ -1,5 +1,5 @@
 """The tasks of MongoDB's benchmark for ODMs by Beanie: `python tasks.py URI DATABASE TASK WAY`. For every line on standard input it
-carries out one block of the task and prints how long that took and what came out of it, so that the benchmark can take turns with it."""
+executes one block of the task and prints how long that took and its result, so that the benchmark can take turns with it."""
 
 import asyncio
 import json

@@ -1,5 +1,5 @@
 // The tasks of MongoDB's benchmark for ODMs by Mongoose: `node tasks.js URI DATABASE TASK WAY`, by its documents or `lean`. For every
-// line on standard input it carries out one block of the task and prints how long that took and what came out of it, so that the
+// line on standard input it executes one block of the task and prints how long that took and its result, so that the
 // benchmark can take turns with it.
 import mongoose from "mongoose";
 import { createInterface } from "node:readline";

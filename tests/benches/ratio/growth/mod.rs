@@ -31,7 +31,7 @@ const LONG: f64 = 20.0;
 
 /// How many documents are read by the stream whose memory is shown.
 const STREAMED: i32 = 1_000_000;
-/// What its curve is called: its points are how much is resident when so many have been read.
+/// The name of its curve: each point is the resident memory after that number of documents.
 pub const STREAM: &str = "resident in a stream of 1,000,000";
 
 /// How an operation should grow, which decides what a figure is divided by.

@@ -1,5 +1,5 @@
 //! The tasks of MongoDB's benchmark for ODMs by mongodm and oximod: `odm-bench-rust LIBRARY URI DATABASE TASK WAY`. For every line on
-//! standard input it carries out one block of the task and prints how long that took and what came out of it, so that the benchmark
+//! standard input it executes one block of the task and prints how long that took and its result, so that the benchmark
 //! can take turns with it.
 
 mod by_mongodm;
