@@ -862,6 +862,7 @@ impl Write {
         match &self.what {
             WriteKind::UpdateMany(update)
                 if !update.upsert
+                    && !update.fills_first
                     && update.held.is_none()
                     && update.has.is_none()
                     && update.built.raw.is_empty()

@@ -104,22 +104,20 @@ pub(super) async fn change_one(
                 return Ok(None);
             };
             let update = Some(&update.built.update).filter(|_| is_before && !is_pipeline);
-            let after = update.map_or(Ok(After::Unknown), |update| After::update(&read, update))?;
+            let after = update.map_or(After::Unknown, |update| After::update(&read, update));
             (read, after)
         }
         WriteKind::Replace(replace) => {
             let made = replace.replacement(write.meta)?;
             let filter = within_time(replace.one.filter(write.meta), replace, &made);
+            let outcome = replaced(replaced_whole(replace, &made)?);
             options.projection = Some(fields.clone());
             let statement = (filter, made.update.clone());
             let read = update_and_read(cx, core, statement, options).await;
             let Some(read) = read.map_err(|error| too_large(core.error(error), &made))? else {
                 return Ok(None);
             };
-            (
-                read,
-                After::Changed(Box::new(replaced(replaced_whole(replace, &made)?)), None),
-            )
+            (read, After::Changed(Box::new(outcome), None))
         }
         WriteKind::Insert(_) | WriteKind::UpdateMany(_) | WriteKind::Delete(_) => return Ok(None),
     };
@@ -158,18 +156,15 @@ async fn update_and_read(
 }
 
 impl After {
-    /// A document after an update that is no pipeline.
-    fn update(before: &RawDocumentBuf, update: &Document) -> Result<After> {
-        let encoding = |source| Error::Encode {
-            field: "document".to_owned(),
-            source: Box::new(source),
-        };
-        let known = Document::try_from(before).map_err(encoding)?;
-        Ok(match applied(&known, update) {
-            Some(after) => After::Is(RawDocumentBuf::try_from(&after).map_err(encoding)?),
+    /// A document after an update that is no pipeline. The update has been made, so nothing here is an error.
+    fn update(before: &RawDocumentBuf, update: &Document) -> After {
+        let known = Document::try_from(before).ok();
+        let after = known.and_then(|before| applied(&before, update));
+        match after.and_then(|after| RawDocumentBuf::try_from(&after).ok()) {
+            Some(after) => After::Is(after),
             None if always_changes(update) => After::Changed(Box::new(Outcome::changed()), None),
             None => After::Unknown,
-        })
+        }
     }
 }
 
