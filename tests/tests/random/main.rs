@@ -1,6 +1,7 @@
 //! Random operations, compared with a model in memory.
 #![allow(missing_docs)]
 
+mod parents_follow;
 mod random_copies;
 mod second_client;
 
