@@ -37,7 +37,7 @@ pub struct Order {
 
 /// The reference, and fields with the names and types of fields of `Customer`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-#[denormalize(from = Customer, sync = snapshot)]
+#[denormalize(from = Customer, consistency = snapshot)]
 pub struct Recipient {
     pub id: Ref<Customer>,
     pub name: String,

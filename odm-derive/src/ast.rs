@@ -545,7 +545,7 @@ fn copied(copies: &copy::Container, fields: &mut [Field]) {
                     id: id.clone(),
                 },
                 field: name,
-                sync: copies.sync.clone(),
+                consistency: copies.consistency.clone(),
             }));
         }
     }

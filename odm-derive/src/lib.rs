@@ -191,7 +191,7 @@ mod tests;
 /// field's type too: `None` without children, and where the child has no such value. Equal children are in the order of their ids,
 /// and the index is that of a subset. `filter` and `by` are those of a subset.
 ///
-/// All of them take `sync`, the consistency mode: `atomic`, always updated in one transaction with the source; `eventual`,
+/// All of them take `consistency`, the consistency mode: `atomic`, always updated in one transaction with the source; `eventual`,
 /// updated after it; `snapshot`, never updated (not for a subset or a computed field). By default they are updated in one
 /// transaction if the deployment has transactions and the write touches few documents, else after it. Copies are also updated
 /// after it where its transaction has met those of other processes three times.
@@ -273,7 +273,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
 ///
 /// `#[denormalize(from = Part)]` makes the struct one of copies: each field has the name and the type of a field of `Part`, and one
-/// may be a `Ref<Part>`, the reference to what they are of (with `#[reference(…)]` for its options). `sync` is an option. The
+/// may be a `Ref<Part>`, the reference to what they are of (with `#[reference(…)]` for its options). `consistency` is an option. The
 /// names in Rust count; with `#[field(name = "…")]` a copy is stored by another name. It stands in a field with
 /// `#[reference] #[denormalize(from = Part)]` or in a `#[subset(of = Part, …)]`. Without the reference it can be in a subset of
 /// `append_only` documents alone.

@@ -367,7 +367,7 @@ fn one_struct_of_copies_is_made_in_one_way() {
         quote!(#[reference(index = false)] #[denormalize(from = Town, fields(name: String))]),
         quote!(#[reference] #[denormalize(from = City, fields(name: String))]),
         quote!(#[reference] #[denormalize(from = Town, fields(name: String, state: String))]),
-        quote!(#[reference] #[denormalize(from = Town, fields(name: String), sync = eventual)]),
+        quote!(#[reference] #[denormalize(from = Town, fields(name: String), consistency = eventual)]),
     ] {
         refused(&code(other.clone(), plain()), said);
         refused(&code(plain(), other), said);

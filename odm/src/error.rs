@@ -374,7 +374,7 @@ pub enum Error {
     },
 
     /// The database holds copies, or the other sides of two-way references, that these models lack or declare in an older way.
-    /// A write fails with this where no other program could update them later (`sync = atomic`, links, buckets); nothing was
+    /// A write fails with this where no other program could update them later (`consistency = atomic`, links, buckets); nothing was
     /// written. [`sync`](crate::Odm::sync), [`check_models`](crate::Odm::check_models) and [`recover`](crate::Odm::recover)
     /// report everything that these models lack. A program with all models calls [`forget_copies`](crate::Odm::forget_copies)
     /// for what is not declared any more; a program that lacks models on purpose calls

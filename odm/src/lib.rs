@@ -653,7 +653,7 @@ pub mod atlas {
 /// References between documents: [`Ref`], and the traits that the derives implement for them. Copies of the fields of referenced
 /// documents: when they are updated, and how a change reaches many documents.
 pub mod references {
-    pub use crate::model::copy::{CopyOf, SyncMode};
+    pub use crate::model::copy::{Consistency, CopyOf};
     pub use crate::model::reference::{
         ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference,
     };
@@ -696,7 +696,7 @@ pub(crate) use {
     api::update::{Returning, Update, UpdateMany, Updated},
     error::results::{BulkDone, Deleted},
     error::{Rule, Violation},
-    model::copy::{CopyOf, SyncMode},
+    model::copy::{Consistency, CopyOf},
     model::document::{Deletable, Fresh, FromNew, Insertable, Replaceable, Target},
     model::path::{Flattened, Root},
     model::reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Reference},
@@ -767,7 +767,8 @@ pub mod __private {
     #[cfg(feature = "utoipa")]
     pub use crate::json::of_utoipa::{schema as utoipa_schema, schemas as utoipa_schemas};
     pub use crate::model::copy::{
-        Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
+        Bare, Computed, Consistency, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation,
+        Subset,
     };
     pub use crate::model::default::default_of;
     pub use crate::model::described::{Described, Description};

@@ -30,6 +30,8 @@ mod pairs;
 mod report;
 #[path = "ratio/scenarios.rs"]
 mod scenarios;
+#[path = "ratio/shapes.rs"]
+mod shapes;
 
 use copies::memory;
 use mongodb::Client;
@@ -149,6 +151,11 @@ fn run(options: &Options) -> Result<bool> {
     }
     let runtime = runtime()?;
     let mut report = Report::new();
+    for name in shapes::NAMES {
+        if options.wants(name) {
+            runtime.block_on(shapes::measure(name, options, &mut report));
+        }
+    }
     runtime.block_on(with_server(options, &mut report))?;
     if options.wants(compile::NAME) {
         report.add(compile::measure(compile::NAME, "check", options)?);

@@ -429,7 +429,7 @@ fn a_name_of_code_is_told_from_a_literal() {
         ("act!", of("", "act")),
         ("restrict", None),
         ("_odm.pending", None),
-        ("sync = eventual", None),
+        ("consistency = eventual", None),
         ("MONGODB_URI", None),
         ("T", None),
         ("Option<T>", None),

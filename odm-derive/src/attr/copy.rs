@@ -29,7 +29,7 @@ pub struct FieldCopy {
     pub from: Source,
     /// The field of the other document.
     pub field: Ident,
-    pub sync: Option<At<Sync>>,
+    pub consistency: Option<At<Consistency>>,
 }
 
 /// Where a copied field is.
@@ -47,7 +47,7 @@ pub struct Entry {
     pub span: Span,
     pub of: Path,
     pub fields: Option<Fields>,
-    pub sync: Option<At<Sync>>,
+    pub consistency: Option<At<Consistency>>,
     /// The options in `#[reference(…)]`.
     pub reference: super::reference::Reference,
 }
@@ -62,7 +62,7 @@ pub struct Subset {
     pub filter: Option<Expr>,
     pub by: Option<Ident>,
     pub keep_last: Option<bool>,
-    pub sync: Option<At<Sync>>,
+    pub consistency: Option<At<Consistency>>,
 }
 
 #[derive(Clone)]
@@ -76,7 +76,7 @@ pub struct Computed {
     pub order: Vec<Key>,
     pub filter: Option<Expr>,
     pub by: Option<Ident>,
-    pub sync: Option<At<Sync>>,
+    pub consistency: Option<At<Consistency>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub enum Operation {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Sync {
+pub enum Consistency {
     Atomic,
     Eventual,
     Snapshot,
@@ -109,7 +109,7 @@ pub struct Fields {
 pub struct Container {
     pub span: Span,
     pub of: Path,
-    pub sync: Option<At<Sync>>,
+    pub consistency: Option<At<Consistency>>,
 }
 
 /// `#[denormalize(…)]` as it was written.
@@ -117,7 +117,7 @@ struct Denormalize {
     span: Span,
     from: From,
     fields: Option<Fields>,
-    sync: Option<At<Sync>>,
+    consistency: Option<At<Consistency>>,
 }
 
 enum From {
@@ -138,7 +138,7 @@ const FROM: &str = "`from` says what is copied: a field through a reference of t
 impl Denormalize {
     fn parse(attr: &Attribute, on: On) -> syn::Result<Denormalize> {
         let span = attr.path().span();
-        let (mut from, mut fields, mut sync) = (None, None, None);
+        let (mut from, mut fields, mut consistency) = (None, None, None);
         let known = match on {
             On::Field => &keys::DENORMALIZE,
             On::Struct => &keys::DENORMALIZE_TYPE,
@@ -147,7 +147,7 @@ impl Denormalize {
             attr.parse_nested_meta(|meta| match word(&meta.path).as_str() {
                 "from" => once(&mut from, From::parse(&meta)?, &meta),
                 "fields" if on == On::Field => once(&mut fields, Fields::parse(&meta)?, &meta),
-                "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
+                "consistency" => once(&mut consistency, Consistency::parse(&meta)?, &meta),
                 "fields" => Err(meta.error(
                     "The fields of a struct of copies are those of the struct itself: each has the name of one of the document's",
                 )),
@@ -161,7 +161,7 @@ impl Denormalize {
             span,
             from,
             fields,
-            sync,
+            consistency,
         })
     }
 }
@@ -204,20 +204,20 @@ impl From {
     }
 }
 
-impl Sync {
-    fn parse(meta: &ParseNestedMeta) -> syn::Result<At<Sync>> {
-        const ADVICE: &str = "`sync` is one of `atomic`, `eventual` and `snapshot`, without quotes; without it a copy is written in \
+impl Consistency {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<At<Consistency>> {
+        const ADVICE: &str = "`consistency` is one of `atomic`, `eventual` and `snapshot`, without quotes; without it a copy is written in \
                               one transaction with its source where that is possible and cheap";
         let value = meta.value().map_err(|_| meta.error(ADVICE))?;
         let span = value.span();
         let given: Ident = value.parse().map_err(|_| syn::Error::new(span, ADVICE))?;
-        let sync = match given.to_string().as_str() {
-            "atomic" => Sync::Atomic,
-            "eventual" => Sync::Eventual,
-            "snapshot" => Sync::Snapshot,
+        let consistency = match given.to_string().as_str() {
+            "atomic" => Consistency::Atomic,
+            "eventual" => Consistency::Eventual,
+            "snapshot" => Consistency::Snapshot,
             _ => return Err(syn::Error::new(given.span(), ADVICE)),
         };
-        Ok(At::new(sync, given.span()))
+        Ok(At::new(consistency, given.span()))
     }
 }
 
@@ -307,7 +307,7 @@ impl Subset {
     fn parse(attr: &Attribute) -> syn::Result<Subset> {
         let span = attr.path().span();
         let (mut of, mut limit, mut keys, mut fields) = (None, None, None, None);
-        let (mut condition, mut parent, mut keep, mut sync) = (None, None, None, None);
+        let (mut condition, mut parent, mut keep, mut consistency) = (None, None, None, None);
         if !matches!(attr.meta, syn::Meta::Path(_)) {
             attr.parse_nested_meta(|meta| match allowed(&meta, &keys::SUBSET)?.as_str() {
                 "of" => {
@@ -331,7 +331,7 @@ impl Subset {
                     };
                     once(&mut keep, last, &meta)
                 }
-                "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
+                "consistency" => once(&mut consistency, Consistency::parse(&meta)?, &meta),
                 _ => Err(unknown(&meta, &keys::SUBSET)),
             })?;
         }
@@ -353,7 +353,7 @@ impl Subset {
             filter: condition,
             by: parent,
             keep_last: keep,
-            sync,
+            consistency,
         })
     }
 
@@ -394,7 +394,7 @@ impl Computed {
                               Review.stars`, `max = Review.stars`, and with `order(…)` `first = Review.text` and `last = \
                               Review.text`";
         let span = attr.path().span();
-        let (mut what, mut condition, mut parent, mut sync) = (None, None, None, None);
+        let (mut what, mut condition, mut parent, mut consistency) = (None, None, None, None);
         let mut keys: Option<At<Vec<Key>>> = None;
         if !matches!(attr.meta, syn::Meta::Path(_)) {
             attr.parse_nested_meta(|meta| {
@@ -447,7 +447,7 @@ impl Computed {
                     "order" => once(&mut keys, order(&meta, ORDER_OF_ONE)?, &meta),
                     "filter" => once(&mut condition, filter(&meta)?, &meta),
                     "by" => once(&mut parent, by(&meta)?, &meta),
-                    "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
+                    "consistency" => once(&mut consistency, Consistency::parse(&meta)?, &meta),
                     _ => Err(unknown(&meta, &keys::COMPUTED)),
                 }
             })?;
@@ -484,7 +484,7 @@ impl Computed {
             order: keys.map(|keys| keys.value).unwrap_or_default(),
             filter: condition,
             by: parent,
-            sync,
+            consistency,
         })
     }
 }
@@ -519,14 +519,14 @@ impl Copy {
             span,
             from,
             fields,
-            sync,
+            consistency,
         } = cx.keep(Denormalize::parse(attr, On::Field))?;
         match (from, reference.take()) {
             (From::Document(of), Some(reference)) => Some(Copy::Entry(Entry {
                 span,
                 of,
                 fields,
-                sync,
+                consistency,
                 reference,
             })),
             (From::Document(of), None) => {
@@ -559,7 +559,7 @@ impl Copy {
                     span,
                     from: Source::Through(through),
                     field,
-                    sync,
+                    consistency,
                 }))
             }
         }
@@ -583,7 +583,7 @@ impl Container {
             From::Document(of) => Some(Container {
                 span: declared.span,
                 of,
-                sync: declared.sync,
+                consistency: declared.consistency,
             }),
             From::Field(reference, field) => {
                 cx.push(syn::Error::new(

@@ -359,9 +359,9 @@ pub static PARENT_REF: Attribute = Attribute::new(
 const OF_CHILDREN: Key = key("of", &["of = Child"]);
 const FILTER: Key = key("filter", &["filter = |c| …"]);
 const ORDER: Key = key("order", &["order(-field)"]);
-const SYNC: Key = key("sync", &["sync = atomic | eventual"]);
+const CONSISTENCY: Key = key("consistency", &["consistency = atomic | eventual"]);
 const FIELDS: Key = key("fields", &["fields(name: Type, …)"]);
-const SYNC_OF_COPIES: Key = key("sync", &["sync = atomic | eventual | snapshot"]);
+const CONSISTENCY_OF_COPIES: Key = key("consistency", &["consistency = atomic | eventual | snapshot"]);
 
 /// On a field: a copy, or beside a reference several.
 pub static DENORMALIZE: Attribute = Attribute::new(
@@ -369,14 +369,14 @@ pub static DENORMALIZE: Attribute = Attribute::new(
     &[
         key("from", &["from = reference.field", "from = Document"]),
         FIELDS,
-        SYNC_OF_COPIES,
+        CONSISTENCY_OF_COPIES,
     ],
 );
 
 /// On a struct: its fields are copies.
 pub static DENORMALIZE_TYPE: Attribute = Attribute::new(
     "#[denormalize(…)]",
-    &[key("from", &["from = Document"]), SYNC_OF_COPIES],
+    &[key("from", &["from = Document"]), CONSISTENCY_OF_COPIES],
 );
 
 /// On a field: some of the children.
@@ -390,7 +390,7 @@ pub static SUBSET: Attribute = Attribute::new(
         FILTER,
         BY,
         key("keep", &["keep = first | last"]),
-        SYNC,
+        CONSISTENCY,
     ],
 );
 
@@ -408,7 +408,7 @@ pub static COMPUTED: Attribute = Attribute::new(
         ORDER,
         FILTER,
         BY,
-        SYNC,
+        CONSISTENCY,
     ],
 );
 

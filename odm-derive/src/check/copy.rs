@@ -4,7 +4,7 @@
 use super::message::{error, item_text, label, thousands};
 use super::rules::{Place, Rules};
 use crate::ast::{Container, Data, Field, Style};
-use crate::attr::copy::{Computed, Copy, Entry, FieldCopy, Fields, Source, Subset, Sync};
+use crate::attr::copy::{Computed, Consistency, Copy, Entry, FieldCopy, Fields, Source, Subset};
 use crate::attr::reference::{DEFAULT_MAX, GREATEST_MAX, OnDelete};
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
@@ -311,12 +311,12 @@ fn of_entry(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry, plac
                     ),
                 );
             }
-            if let Some(sync) = &entry.sync {
+            if let Some(consistency) = &entry.consistency {
                 say(
-                    sync.span,
+                    consistency.span,
                     format!(
                         "The copies themselves stand in `{own}`, which is a struct of your own. Write it there: \
-                         `#[denormalize(from = {of}, sync = …)]`"
+                         `#[denormalize(from = {of}, consistency = …)]`"
                     ),
                 );
             }
@@ -345,7 +345,7 @@ fn made_alike(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry) {
             (
                 ty::text(&entry.of),
                 fields,
-                entry.sync.as_ref().map(|at| at.value),
+                entry.consistency.as_ref().map(|at| at.value),
             ),
             (
                 on_delete.map_or(OnDelete::Restrict, |at| at.value),
@@ -358,7 +358,7 @@ fn made_alike(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry) {
         cx.error(
             field.ty,
             format!(
-                "`{}` and `{}` hold one struct, `{}`, whose copies and whose reference are declared once: `from`, `fields`, `sync`, \
+                "`{}` and `{}` hold one struct, `{}`, whose copies and whose reference are declared once: `from`, `fields`, `consistency`, \
                  `on_delete`, `check` and `index` are the same in both. Write them alike, or give the struct of one another name",
                 label(container, first),
                 label(container, field),
@@ -450,14 +450,19 @@ fn plain(cx: &Ctxt, container: &Container, field: &Field, what: &str, copies: bo
     }
 }
 
-fn no_snapshot(cx: &Ctxt, container: &Container, field: &Field, sync: Option<&crate::attr::At<Sync>>) {
-    if let Some(sync) = sync.filter(|sync| sync.value == Sync::Snapshot) {
+fn no_snapshot(
+    cx: &Ctxt,
+    container: &Container,
+    field: &Field,
+    consistency: Option<&crate::attr::At<Consistency>>,
+) {
+    if let Some(consistency) = consistency.filter(|consistency| consistency.value == Consistency::Snapshot) {
         error(
             cx,
-            sync.span,
+            consistency.span,
             format!(
                 "`{}` is derived from the children, of which there are none when the document is inserted, so a snapshot would stay \
-                 empty. Write `atomic` or `eventual`, or leave out `sync`",
+                 empty. Write `atomic` or `eventual`, or leave out `consistency`",
                 label(container, field)
             ),
         );
@@ -468,7 +473,7 @@ fn of_subset(cx: &Ctxt, container: &Container, field: &Field, subset: &Subset) {
     let label = label(container, field);
     let of = ty::text(&subset.of);
     plain(cx, container, field, "a subset", false);
-    no_snapshot(cx, container, field, subset.sync.as_ref());
+    no_snapshot(cx, container, field, subset.consistency.as_ref());
     if subset.limit.known() == Some(0) {
         error(
             cx,
@@ -516,7 +521,7 @@ fn of_subset(cx: &Ctxt, container: &Container, field: &Field, subset: &Subset) {
 
 fn of_computed(cx: &Ctxt, container: &Container, field: &Field, computed: &Computed) {
     plain(cx, container, field, "computed", computed.operation.is_ordered());
-    no_snapshot(cx, container, field, computed.sync.as_ref());
+    no_snapshot(cx, container, field, computed.consistency.as_ref());
 }
 
 /// The rules of a struct with `#[denormalize(from = T)]`.

@@ -4,7 +4,7 @@ use super::{Target, if_serde, index};
 use crate::ast::{Container, Field};
 use crate::attr::At;
 use crate::attr::access::Access;
-use crate::attr::copy::{Computed, Copy, Entry, FieldCopy, Fields, Operation, Source, Subset, Sync};
+use crate::attr::copy::{Computed, Consistency, Copy, Entry, FieldCopy, Fields, Operation, Source, Subset};
 use crate::attr::index::Key;
 use crate::attr::reference::{OnDelete, Reference};
 use crate::ty;
@@ -14,14 +14,14 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Path, Type, Visibility};
 
-fn sync(odm: &TokenStream, sync: Option<&At<Sync>>) -> TokenStream {
-    let mode = match sync.map(|at| at.value) {
+fn consistency(odm: &TokenStream, consistency: Option<&At<Consistency>>) -> TokenStream {
+    let mode = match consistency.map(|at| at.value) {
         None => quote!(Auto),
-        Some(Sync::Atomic) => quote!(Atomic),
-        Some(Sync::Eventual) => quote!(Eventual),
-        Some(Sync::Snapshot) => quote!(Snapshot),
+        Some(Consistency::Atomic) => quote!(Atomic),
+        Some(Consistency::Eventual) => quote!(Eventual),
+        Some(Consistency::Snapshot) => quote!(Snapshot),
     };
-    quote!(#odm::SyncMode::#mode)
+    quote!(#odm::Consistency::#mode)
 }
 
 /// The paths of a document that an attribute names.
@@ -78,7 +78,7 @@ pub fn meta(target: &Target, field: &Field) -> Option<TokenStream> {
         Copy::Field(copy) => {
             let Through { name, document, .. } = through(target, copy)?;
             let name = name?;
-            let (source, sync) = (&copy.field, sync(odm, copy.sync.as_ref()));
+            let (source, consistency) = (&copy.field, consistency(odm, copy.consistency.as_ref()));
             let paths = paths(target, &document, source.span());
             let source = quote_spanned!(source.span()=> #paths.#source);
             quote! {
@@ -86,7 +86,7 @@ pub fn meta(target: &Target, field: &Field) -> Option<TokenStream> {
                     through: #name,
                     source: || #source.name(),
                     field: || #odm::field_of(#source),
-                    sync: #sync,
+                    consistency: #consistency,
                 })
             }
         }
@@ -138,7 +138,7 @@ fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
     let of = path(&subset.of);
     let limit = subset.limit.value(odm);
     let keys = order(target, &of, &subset.order.value);
-    let (last, sync) = (subset.last(), sync(odm, subset.sync.as_ref()));
+    let (last, consistency) = (subset.last(), consistency(odm, subset.consistency.as_ref()));
     let parent = parent(target, &of, subset.by.as_ref());
     let filter = filter(target, &of, subset.filter.as_ref());
     let fields = quote_spanned!(ty.span()=> || #odm::check::elements::<#ty, #of>());
@@ -152,7 +152,7 @@ fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
             fields: #fields,
             single: false,
             filter: #filter,
-            sync: #sync,
+            consistency: #consistency,
         })
     }
 }
@@ -184,7 +184,7 @@ fn child_key(target: &Target, of: &TokenStream, key: &Key) -> TokenStream {
 fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
     let (krate, odm) = (&target.krate, &target.odm);
     let of = path(&computed.of);
-    let sync = sync(odm, computed.sync.as_ref());
+    let consistency = consistency(odm, computed.consistency.as_ref());
     let parent = parent(target, &of, computed.by.as_ref());
     let filter = filter(target, &of, computed.filter.as_ref());
     // The value of one child is a subset that holds no array.
@@ -205,7 +205,7 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
                 fields: || const { &[#fields] },
                 single: true,
                 filter: #filter,
-                sync: #sync,
+                consistency: #consistency,
             })
         }
     };
@@ -233,7 +233,7 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
             operation: #odm::Operation::#operation,
             of: #source,
             filter: #filter,
-            sync: #sync,
+            consistency: #consistency,
         })
     }
 }
@@ -375,14 +375,14 @@ pub fn define(container: &Container, vis: &Visibility, krate: &Path, derives: &[
         .all_fields()
         .into_iter()
         .filter_map(|field| {
-            let (of, fields, sync, reference) = match field.copy.as_ref()? {
+            let (of, fields, consistency, reference) = match field.copy.as_ref()? {
                 Copy::Entry(Entry {
                     of,
                     fields,
-                    sync,
+                    consistency,
                     reference,
                     ..
-                }) => (of, fields.as_ref()?, sync.as_ref(), Some(reference)),
+                }) => (of, fields.as_ref()?, consistency.as_ref(), Some(reference)),
                 Copy::Subset(subset) => (&subset.of, subset.fields.as_ref()?, None, None),
                 _ => return None,
             };
@@ -397,7 +397,15 @@ pub fn define(container: &Container, vis: &Visibility, krate: &Path, derives: &[
             names.push(ident.to_string());
             let owner = container.ident;
             Some(define_one(
-                ident, owner, of, fields, sync, reference, vis, krate, derives,
+                ident,
+                owner,
+                of,
+                fields,
+                consistency,
+                reference,
+                vis,
+                krate,
+                derives,
             ))
         })
         .collect()
@@ -409,7 +417,7 @@ fn define_one(
     owner: &Ident,
     of: &Path,
     fields: &Fields,
-    sync: Option<&At<Sync>>,
+    consistency: Option<&At<Consistency>>,
     reference: Option<&Reference>,
     vis: &Visibility,
     krate: &Path,
@@ -428,13 +436,13 @@ fn define_one(
     let serde = ty::text(quote!(#odm::serde));
     let name = ty::text(of);
     let doc = format!("Copies of fields of a [`{name}`], with the reference to it.");
-    let sync = sync.map(|at| {
+    let consistency = consistency.map(|at| {
         let mode = match at.value {
-            Sync::Atomic => quote!(atomic),
-            Sync::Eventual => quote!(eventual),
-            Sync::Snapshot => quote!(snapshot),
+            Consistency::Atomic => quote!(atomic),
+            Consistency::Eventual => quote!(eventual),
+            Consistency::Snapshot => quote!(snapshot),
         };
-        quote!(, sync = #mode)
+        quote!(, consistency = #mode)
     });
     let options = reference.map(|reference| {
         let on_delete = reference.on_delete.as_ref().map(|at| {
@@ -509,7 +517,7 @@ fn define_one(
         #[serde(crate = #serde, rename = #called)]
         #bounds
         #[embed(crate = #krate, __alias = #called)]
-        #[denormalize(from = #of #sync)]
+        #[denormalize(from = #of #consistency)]
         #vis struct #ident {
             #[doc = "The document that they are of."]
             #[reference(#options)]

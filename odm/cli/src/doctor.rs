@@ -168,7 +168,7 @@ async fn examine(db: &Database, topology: Topology) -> Vec<Finding> {
     add(
         "transactions",
         false,
-        "Copies and computed fields are eventual (`sync = atomic` is refused), and `odm.transaction` is an error.",
+        "Copies and computed fields are eventual (`consistency = atomic` is refused), and `odm.transaction` is an error.",
         transaction(db).await,
     );
     add(

@@ -20,7 +20,7 @@ fn reference(name: &str, text: &str) -> Field {
 
 fn derived(name: &str, text: &str) -> Field {
     Field {
-        words: format!("{text}, sync = auto"),
+        words: format!("{text}, consistency = auto"),
         kind: FieldKind::Derived,
         ..field(name, text)
     }
@@ -57,7 +57,7 @@ fn line(kind: LineKind, from: (usize, &str), to: (usize, &str)) -> Line {
 fn shop() -> Diagram {
     let entry = vec![
         reference("id", "→ people & <friends>"),
-        derived("name", "= people & <friends>.name, sync = eventual"),
+        derived("name", "= people & <friends>.name, consistency = eventual"),
     ];
     Diagram {
         title: "Person, Task, Review and Product".to_owned(),
@@ -90,7 +90,7 @@ fn shop() -> Diagram {
                 vec![
                     with(field("entries", "[Entry]"), entry),
                     derived("reviews", "first(reviews.text) by -date, stars, if it matches"),
-                    derived("rating", "avg(reviews.stars), sync = atomic"),
+                    derived("rating", "avg(reviews.stars), consistency = atomic"),
                     derived("count", "count(reviews)"),
                 ],
             ),

@@ -485,7 +485,7 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One round trip; one more to find out why, where it was refused, and one to read the kept fields of the stored document
-    /// (derived fields, copies with `sync = snapshot`, and a field with `#[field(extra)]`). Two more where the document has
+    /// (derived fields, copies with `consistency = snapshot`, and a field with `#[field(extra)]`). Two more where the document has
     /// another `created_at` than the stored one. With references more, as [`Update`] says of a change of all of them.
     ///
     /// # Example

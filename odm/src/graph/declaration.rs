@@ -1,6 +1,6 @@
 //! A declared edge as it is stored: all that decides what its copies are.
 
-use crate::model::copy::SyncMode;
+use crate::model::copy::Consistency;
 use crate::model::meta::names::escaped;
 use crate::model::reference::OnDelete;
 use mongodb::bson::{Bson, Document};
@@ -86,7 +86,7 @@ pub(crate) fn restricted(declaration: &Document) -> Option<&str> {
 /// The copies in a stored declaration, with the fields that they are taken from.
 pub(crate) fn copies(declaration: &Document) -> impl Iterator<Item = (&str, &str)> {
     // A snapshot follows nothing.
-    let snapshot = SyncMode::Snapshot.to_string();
+    let snapshot = Consistency::Snapshot.to_string();
     listed(declaration).filter_map(move |copy| {
         let copy = copy.as_document()?;
         let follows = copy.get_str("sync").ok() != Some(snapshot.as_str());

@@ -49,7 +49,7 @@ pub(crate) fn soft_deleted(graph: &Graph) -> impl Iterator<Item = Declaration> +
 
 /// A reference without copies: one declaration for each collection that it leads to.
 pub(crate) fn ruled<'g>(graph: &'g Graph, edge: &'g Edge) -> impl Iterator<Item = Declaration> + 'g {
-    let is_plain = edge.sync().is_none() && graph.inverse(edge).is_none();
+    let is_plain = edge.consistency().is_none() && graph.inverse(edge).is_none();
     let targets = is_plain.then_some(&edge.targets).into_iter().flatten();
     targets.map(|target| target.meta).map(|target| {
         let name = format!("{}.{}", edge.holder.collection, edge.path);

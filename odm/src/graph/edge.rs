@@ -1,7 +1,7 @@
 //! One reference of a document, with the copies beside it, and one field that is derived from children.
 
 use crate::graph::names::is;
-use crate::model::copy::{Operation, Subset, SyncMode};
+use crate::model::copy::{Consistency, Operation, Subset};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::reference::{OnDelete, ReferenceMeta};
@@ -167,7 +167,7 @@ pub(crate) struct CopyField {
     /// The dotted name of the field in the source.
     pub(crate) source: &'static str,
     /// When it follows.
-    pub(crate) sync: SyncMode,
+    pub(crate) consistency: Consistency,
     /// Whether the field can't be missing.
     pub(crate) required: bool,
 }
@@ -189,7 +189,7 @@ pub(crate) struct Derived {
     /// Which of the children that are not deleted count.
     pub(crate) filter: Option<Document>,
     /// When it follows.
-    pub(crate) sync: SyncMode,
+    pub(crate) consistency: Consistency,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -319,7 +319,7 @@ impl Edge {
 
     /// The copies that may be found where the reference is empty, and are nothing then: where it may be empty at all.
     pub(crate) fn bare_copies(&self) -> impl Iterator<Item = &CopyField> {
-        let followed = |copy: &&CopyField| copy.sync != SyncMode::Snapshot && !self.field.required;
+        let followed = |copy: &&CopyField| copy.consistency != Consistency::Snapshot && !self.field.required;
         self.copies.iter().filter(followed)
     }
 

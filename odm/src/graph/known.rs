@@ -4,7 +4,7 @@ use crate::graph::declaration::{SOFT_DELETE, is_two_way};
 use crate::graph::edge::{Derived, DerivedId, Edge, EdgeId};
 use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
-use crate::model::meta::SyncMode;
+use crate::model::meta::Consistency;
 use crate::model::meta::names::{meet, unescaped};
 use mongodb::bson::{Bson, Document};
 use std::collections::{HashMap, HashSet};
@@ -41,7 +41,7 @@ pub(crate) fn may_be_left(declaration: &Document) -> bool {
 
 /// Whether a declaration asks for what a program without it must not leave to others: also what is to be true at once.
 pub(crate) fn is_refused(declaration: &Document) -> bool {
-    let atomic = SyncMode::Atomic.to_string();
+    let atomic = Consistency::Atomic.to_string();
     let is_atomic = |of: &Document| of.get_str("sync").is_ok_and(|sync| sync == atomic);
     let listed = declaration.get_array("copies").into_iter().flatten();
     !may_be_left(declaration) || is_atomic(declaration) || listed.filter_map(Bson::as_document).any(is_atomic)

@@ -76,10 +76,10 @@ impl Graph {
             }
             for edge in self.outgoing(meta).filter(|edge| !edge.is_two_way()) {
                 let name = format!("{}.{}", meta.name, edge.path);
-                if edge.sync().is_some() {
+                if edge.consistency().is_some() {
                     problems.push(format!(
                         "the copies beside `{name}` would have to follow their source, and `{}` is stored in {kind}, whose documents \
-                         take no changes in a transaction: say `sync = snapshot`, or leave the copies out and join",
+                         take no changes in a transaction: say `consistency = snapshot`, or leave the copies out and join",
                         meta.name
                     ));
                 }
@@ -114,11 +114,11 @@ impl Graph {
     }
 
     fn is_source(&self, meta: &DocumentMeta) -> Option<(String, String)> {
-        let edge = self.incoming(meta).find(|edge| edge.sync().is_some())?;
+        let edge = self.incoming(meta).find(|edge| edge.consistency().is_some())?;
         let name = format!("`{}.{}`", edge.holder.name, edge.path);
         Some((
             format!("copies beside {name} are kept in sync with it"),
-            format!("say `sync = snapshot` for the copies beside {name}"),
+            format!("say `consistency = snapshot` for the copies beside {name}"),
         ))
     }
 

@@ -24,7 +24,7 @@ pub(crate) use crate::graph::edge::{Derivation, Derived, DerivedId, Edge, EdgeId
 pub(crate) use crate::graph::names::{fields_of, is, is_itself};
 
 use crate::graph::walk::{DeclaredReference, ModelWalk};
-use crate::model::copy::{Computed, Copied, SyncMode};
+use crate::model::copy::{Computed, Consistency, Copied};
 use crate::model::document::DocumentMeta;
 use crate::model::meta::Several;
 use crate::model::normalize;
@@ -180,13 +180,13 @@ impl Graph {
         field: &'static FieldMeta,
         problems: &mut Vec<String>,
     ) {
-        let (child, name, what, filter, sync) = match field.copied {
+        let (child, name, what, filter, consistency) = match field.copied {
             Some(Copied::Subset(subset)) => (
                 subset.child,
                 (subset.parent)().path(),
                 Derivation::Subset(subset),
                 subset.filter,
-                subset.sync,
+                subset.consistency,
             ),
             Some(Copied::Computed(Computed {
                 child,
@@ -194,13 +194,13 @@ impl Graph {
                 operation,
                 of,
                 filter,
-                sync,
+                consistency,
             })) => {
                 let what = Derivation::Computed {
                     operation: *operation,
                     of: of.map_or("", |of| of()),
                 };
-                (*child, parent().path(), what, *filter, *sync)
+                (*child, parent().path(), what, *filter, *consistency)
             }
             _ => return,
         };
@@ -251,7 +251,7 @@ impl Graph {
             target,
             what,
             filter,
-            sync,
+            consistency,
         });
     }
 
@@ -268,13 +268,13 @@ impl Graph {
             let mut modes = edge
                 .copies
                 .iter()
-                .map(|copy| copy.sync)
-                .filter(|sync| *sync != SyncMode::Snapshot);
+                .map(|copy| copy.consistency)
+                .filter(|sync| *sync != Consistency::Snapshot);
             if let Some(first) = modes.next()
                 && modes.any(|other| other != first)
             {
                 problems.push(format!(
-                    "the copies through `{name}` have different consistency modes: give all of them the same `sync`, or `sync \
+                    "the copies through `{name}` have different consistency modes: give all of them the same `consistency`, or `consistency \
                      = snapshot`"
                 ));
             }
@@ -377,7 +377,11 @@ impl Graph {
         // By field: the fields that are written when it changes.
         let mut next: HashMap<(&str, String), Vec<(&str, String)>> = HashMap::new();
         for edge in self.edges.iter() {
-            for copy in edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot) {
+            for copy in edge
+                .copies
+                .iter()
+                .filter(|copy| copy.consistency != Consistency::Snapshot)
+            {
                 let written = (edge.holder.collection, edge.copy_path(copy));
                 for target in &edge.targets {
                     let source = (target.meta.collection, copy.source.to_owned());

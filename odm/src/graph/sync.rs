@@ -3,7 +3,7 @@
 use crate::error::MissingTargets;
 use crate::graph::Graph;
 use crate::graph::edge::{CopyField, Derived, Edge};
-use crate::model::copy::SyncMode;
+use crate::model::copy::Consistency;
 use crate::model::document::DocumentMeta;
 use crate::model::key::as_stored;
 use crate::model::meta::names::meet;
@@ -13,11 +13,11 @@ use mongodb::bson::{Bson, Document, doc};
 
 impl Edge {
     /// The consistency mode of the copies beside it: `None` where there are none, or all are snapshots.
-    pub(crate) fn sync(&self) -> Option<SyncMode> {
+    pub(crate) fn consistency(&self) -> Option<Consistency> {
         self.copies
             .iter()
-            .map(|copy| copy.sync)
-            .find(|sync| *sync != SyncMode::Snapshot)
+            .map(|copy| copy.consistency)
+            .find(|sync| *sync != Consistency::Snapshot)
     }
 
     /// The path of the key itself: in a union it stands beside a type.
@@ -53,7 +53,7 @@ impl Graph {
     ) -> impl Iterator<Item = &'g Edge> + Clone {
         let others = self.others();
         edges.filter(move |edge| {
-            edge.sync().is_some() && !others.as_ref().is_some_and(|others| others.copy(edge))
+            edge.consistency().is_some() && !others.as_ref().is_some_and(|others| others.copy(edge))
         })
     }
 
@@ -78,18 +78,18 @@ impl Graph {
     /// The same of values with these consistency modes that this program keeps in sync.
     pub(crate) fn is_read_in(
         &self,
-        modes: impl Fn(SyncMode) -> bool,
+        modes: impl Fn(Consistency) -> bool,
         meta: &DocumentMeta,
         field: &str,
         but: Option<&Edge>,
     ) -> bool {
         self.copied(meta)
             .flat_map(kept_in_sync)
-            .any(|copy| modes(copy.sync) && meet(copy.source, field))
+            .any(|copy| modes(copy.consistency) && meet(copy.source, field))
             || self
                 .derived_from(meta)
                 .filter(|derived| {
-                    modes(derived.sync) && but.is_none_or(|edge| edge.id != derived.target.edge)
+                    modes(derived.consistency) && but.is_none_or(|edge| edge.id != derived.target.edge)
                 })
                 .any(|derived| derived.reads(self).iter().any(|name| meet(name, field)))
     }
@@ -119,9 +119,10 @@ impl Graph {
 
     /// Whether something is derived elsewhere from such a document that is updated after a transaction.
     pub(crate) fn is_derived_later(&self, meta: &DocumentMeta) -> bool {
-        let later = |sync: SyncMode| !is_atomic(sync, true);
-        self.copied(meta).any(|edge| edge.sync().is_some_and(later))
-            || self.derived_from(meta).any(|derived| later(derived.sync))
+        let later = |consistency: Consistency| !is_atomic(consistency, true);
+        self.copied(meta)
+            .any(|edge| edge.consistency().is_some_and(later))
+            || self.derived_from(meta).any(|derived| later(derived.consistency))
             || self.is_source_of_others(meta)
     }
 
@@ -133,25 +134,30 @@ impl Graph {
 
 /// The copies beside a reference that are kept in sync with their source.
 pub(crate) fn kept_in_sync(edge: &Edge) -> impl Iterator<Item = &CopyField> {
-    edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot)
+    edge.copies
+        .iter()
+        .filter(|copy| copy.consistency != Consistency::Snapshot)
 }
 
 /// Whether an edge with this mode is kept true in the transaction of the write.
-pub(crate) fn is_atomic(sync: SyncMode, transactions: bool) -> bool {
-    transactions && matches!(sync, SyncMode::Auto | SyncMode::Atomic)
+pub(crate) fn is_atomic(consistency: Consistency, transactions: bool) -> bool {
+    transactions && matches!(consistency, Consistency::Auto | Consistency::Atomic)
 }
 
 /// Whether the copies beside a reference are updated in the transaction of a write.
 pub(crate) fn is_kept(edge: &Edge) -> bool {
-    edge.sync().is_some_and(|sync| is_atomic(sync, true))
+    edge.consistency()
+        .is_some_and(|consistency| is_atomic(consistency, true))
 }
 
 /// Whether a transaction that writes this reference locks its target, and finds out if it is missing.
 pub(crate) fn is_locked(graph: &Graph, edge: &Edge) -> bool {
-    let kept = |sync: SyncMode| is_atomic(sync, true);
-    edge.sync().is_some_and(kept) && !graph.is_left(edge)
+    let kept = |consistency: Consistency| is_atomic(consistency, true);
+    edge.consistency().is_some_and(kept) && !graph.is_left(edge)
         || graph.derived().iter().any(|derived| {
-            derived.target.edge == edge.id && kept(derived.sync) && !graph.is_derived_by_others(derived)
+            derived.target.edge == edge.id
+                && kept(derived.consistency)
+                && !graph.is_derived_by_others(derived)
         })
 }
 
@@ -189,11 +195,11 @@ pub(crate) fn fields_of<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> Docume
 /// The snapshots beside a reference, with their places among its copies.
 pub(crate) fn snapshots(edge: &Edge) -> impl Iterator<Item = (usize, &CopyField)> {
     let copies = edge.copies.iter().enumerate();
-    copies.filter(|(_, copy)| copy.sync == SyncMode::Snapshot)
+    copies.filter(|(_, copy)| copy.consistency == Consistency::Snapshot)
 }
 
 impl Graph {
-    /// Whether something that is declared `sync = atomic` is derived from such documents, directly or by way of others, or in them.
+    /// Whether something that is declared `consistency = atomic` is derived from such documents, directly or by way of others, or in them.
     pub(crate) fn leads_to_atomic(&self, meta: &DocumentMeta) -> bool {
         let mut seen: Vec<&str> = vec![meta.collection];
         let mut rest = vec![meta];
@@ -212,13 +218,17 @@ impl Graph {
         false
     }
 
-    /// The name of a copy in a document, or of it, that is declared `sync = atomic`.
+    /// The name of a copy in a document, or of it, that is declared `consistency = atomic`.
     pub(crate) fn needs_transactions(&self, meta: &DocumentMeta) -> Option<String> {
         let edge = |edge: &Edge| {
-            let copy = edge.copies.iter().find(|copy| copy.sync == SyncMode::Atomic)?;
+            let copy = edge
+                .copies
+                .iter()
+                .find(|copy| copy.consistency == Consistency::Atomic)?;
             Some(format!("{}.{}", edge.holder.collection, edge.copy_path(copy)))
         };
-        let derived = |derived: &Derived| (derived.sync == SyncMode::Atomic).then(|| derived.name());
+        let derived =
+            |derived: &Derived| (derived.consistency == Consistency::Atomic).then(|| derived.name());
         self.outgoing(meta)
             .chain(self.incoming(meta))
             .find_map(edge)

@@ -482,7 +482,7 @@ fn person_entry() -> Shape {
                                     through: "id",
                                     source: || "name",
                                     field: || None,
-                                    sync: SyncMode::Auto,
+                                    consistency: Consistency::Auto,
                                 })
                             },
                         ),

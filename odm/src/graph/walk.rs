@@ -257,7 +257,7 @@ impl ModelWalk {
             None => found.copies.push(CopyField {
                 name: field.name,
                 source,
-                sync: copy.sync,
+                consistency: copy.consistency,
                 required: field.required,
             }),
         }

@@ -8,7 +8,7 @@ use crate::Document;
 use crate::model::document::IndexKey;
 use crate::model::encode::stored;
 pub use crate::model::meta::{
-    Computed, Copied, CopiedField, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
+    Computed, Consistency, Copied, CopiedField, EntryMeta, FieldCopy, Operation, Subset,
 };
 use crate::model::path::Fielded;
 use crate::model::reference::{

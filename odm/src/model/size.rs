@@ -503,7 +503,7 @@ mod tests {
 
     #[test]
     fn the_versions_of_copies_are_counted() {
-        use crate::model::copy::{FieldCopy, SyncMode};
+        use crate::model::copy::{Consistency, FieldCopy};
         use crate::model::shape::Bounds;
         const fn copy(name: &'static str, through: &'static str) -> Copied {
             let _ = name;
@@ -511,7 +511,7 @@ mod tests {
                 through,
                 source: || "x",
                 field: || None,
-                sync: SyncMode::Auto,
+                consistency: Consistency::Auto,
             })
         }
         static OF_HOST: Copied = copy("a", "host");

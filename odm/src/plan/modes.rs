@@ -222,7 +222,7 @@ pub(crate) fn is_bare(odm: &Odm, meta: &'static DocumentMeta) -> Result<bool> {
 }
 
 /// Whether the writes are one update of a document by its id, or one insert, and nothing but copies depends on it, none of them
-/// declared `sync = atomic`. A value that is computed from children is left out: deriving it again costs more than a transaction.
+/// declared `consistency = atomic`. A value that is computed from children is left out: deriving it again costs more than a transaction.
 fn may_fall_back(graph: &Graph, writes: &[Write]) -> bool {
     let [write] = writes else {
         return false;

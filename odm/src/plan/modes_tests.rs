@@ -1,6 +1,6 @@
 use crate::graph::known::Others;
 use crate::graph::testing::*;
-use crate::model::copy::{Computed, Copied, FieldCopy, Operation, SyncMode};
+use crate::model::copy::{Computed, Consistency, Copied, FieldCopy, Operation};
 use crate::model::reference::{ParentField, ReferenceMeta};
 use crate::model::shape::{FieldMeta, Shape, StructShape};
 use crate::plan::modes::*;
@@ -25,7 +25,7 @@ document!(
                     operation: Operation::Count,
                     of: None,
                     filter: None,
-                    sync: SyncMode::Auto,
+                    consistency: Consistency::Auto,
                 })
             }
         ),
@@ -43,7 +43,7 @@ document!(
     "items",
     [
         one("maker", &OPTIONAL_MAKER),
-        copy("maker_name", "name", SyncMode::Auto),
+        copy("maker_name", "name", Consistency::Auto),
         one("shelf", &OPTIONAL_SHELF),
         field("price", int),
     ]
@@ -58,7 +58,7 @@ document!(
     "labels",
     [
         one("maker", &OPTIONAL_MAKER),
-        copy("maker_town", "town", SyncMode::Eventual),
+        copy("maker_town", "town", Consistency::Eventual),
     ]
 );
 document!(
@@ -75,20 +75,20 @@ document!(
     "seals",
     [
         one("maker", const { &to(const { &[target(|| &BRAND)] }) }),
-        copy("maker_name", "name", SyncMode::Atomic),
+        copy("maker_name", "name", Consistency::Atomic),
     ]
 );
 
-const fn copy(name: &'static str, source: &'static str, sync: SyncMode) -> FieldMeta {
-    let copied: &'static Copied = match (source.as_bytes(), sync) {
-        (b"name", SyncMode::Auto) => &Copied::Field(NAME),
+const fn copy(name: &'static str, source: &'static str, consistency: Consistency) -> FieldMeta {
+    let copied: &'static Copied = match (source.as_bytes(), consistency) {
+        (b"name", Consistency::Auto) => &Copied::Field(NAME),
         (b"name", _) => &Copied::Field(FieldCopy {
-            sync: SyncMode::Atomic,
+            consistency: Consistency::Atomic,
             ..NAME
         }),
         _ => &Copied::Field(FieldCopy {
             source: || "town",
-            sync: SyncMode::Eventual,
+            consistency: Consistency::Eventual,
             ..NAME
         }),
     };
@@ -102,7 +102,7 @@ const NAME: FieldCopy = FieldCopy {
     through: "maker",
     source: || "name",
     field: || None,
-    sync: SyncMode::Auto,
+    consistency: Consistency::Auto,
 };
 
 fn models() -> Graph {

@@ -4,7 +4,7 @@
 use crate::graph::Graph;
 use crate::graph::edge::{Derived, Edge, EdgeId, ReferenceTarget};
 use crate::graph::sync::{is_atomic, kept_in_sync};
-use crate::model::copy::SyncMode;
+use crate::model::copy::Consistency;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::{meet, plain_name};
@@ -507,8 +507,8 @@ pub(crate) struct Affected {
 }
 
 impl Affected {
-    fn add(&mut self, sync: SyncMode) {
-        if is_atomic(sync, true) {
+    fn add(&mut self, consistency: Consistency) {
+        if is_atomic(consistency, true) {
             self.atomic = true
         } else {
             self.eventual = true
@@ -516,7 +516,7 @@ impl Affected {
     }
 
     fn add_copies(&mut self, edge: &Edge) {
-        self.add(edge.sync().unwrap_or(SyncMode::Auto));
+        self.add(edge.consistency().unwrap_or(Consistency::Auto));
     }
 
     pub(crate) fn or(self, other: Affected) -> Affected {
@@ -541,7 +541,7 @@ impl Affected {
         graph.copying(meta).for_each(|edge| affected.add_copies(edge));
         graph
             .derived_from(meta)
-            .for_each(|derived| affected.add(derived.sync));
+            .for_each(|derived| affected.add(derived.consistency));
         // Something may have copied from a document with this id that was there before.
         graph
             .copied(meta)
@@ -563,7 +563,7 @@ impl Affected {
         let mut affected = Affected::default();
         graph
             .derived_from(meta)
-            .for_each(|derived| affected.add(derived.sync));
+            .for_each(|derived| affected.add(derived.consistency));
         affected.eventual |= graph.is_child_of_others(meta);
         affected
     }
@@ -592,7 +592,7 @@ impl Affected {
         let derived = graph
             .derived_from(meta)
             .filter(|derived| derived.reads(graph).iter().any(|name| changes(name)));
-        derived.for_each(|derived| affected.add(derived.sync));
+        derived.for_each(|derived| affected.add(derived.consistency));
         if graph.others().is_some() {
             let mut left = graph.outgoing(meta).filter(|edge| graph.is_left(edge));
             affected.eventual |= left.any(|edge| changes(&edge.path))

@@ -1,6 +1,6 @@
 use crate::graph::Graph;
 use crate::graph::testing::*;
-use crate::model::copy::{Computed, Copied, FieldCopy, Operation, SyncMode};
+use crate::model::copy::{Computed, Consistency, Copied, FieldCopy, Operation};
 use crate::model::reference::{ParentField, ReferenceKind, ReferenceMeta};
 use crate::model::shape::{FieldMeta, Shape, StructShape};
 use crate::plan::touches::*;
@@ -246,7 +246,7 @@ document!(
                         operation: Operation::Sum,
                         of: Some(|| "stars"),
                         filter: Some(|| Ok(mongodb::bson::rawdoc! { "published": { "$eq": 1 } })),
-                        sync: SyncMode::Auto,
+                        consistency: Consistency::Auto,
                     })
                 }
             ),
@@ -270,7 +270,7 @@ document!(
                         through: "shop",
                         source: || "name",
                         field: || None,
-                        sync: SyncMode::Eventual,
+                        consistency: Consistency::Eventual,
                     })
                 }
             ),

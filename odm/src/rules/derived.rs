@@ -125,11 +125,11 @@ fn float(value: &Bson) -> Option<f64> {
     }
 }
 
-/// The error for a copy that is declared `sync = atomic` on a deployment without transactions.
+/// The error for a copy that is declared `consistency = atomic` on a deployment without transactions.
 pub(crate) async fn unsupported(odm: &Odm, copy: String) -> Result<Error> {
-    tracing::debug!(target: "odm", copy, "a copy with `sync = atomic` needs transactions");
+    tracing::debug!(target: "odm", copy, "a copy with `consistency = atomic` needs transactions");
     Ok(Error::Unsupported {
-        operation: "a copy that is declared `sync = atomic`",
+        operation: "a copy that is declared `consistency = atomic`",
         needs: "a replica set or a sharded cluster",
         is: odm.server().await?.to_string(),
     })

@@ -99,7 +99,7 @@ impl Odm {
     /// fails, the others are still made. The declared copies are stored, too. Every change is acknowledged by a majority.
     ///
     /// # Errors
-    /// Before anything is changed: [`Error::Unsupported`] for `sync = atomic` and [hooks](crate::hooks) on a standalone server, which has no transactions;
+    /// Before anything is changed: [`Error::Unsupported`] for `consistency = atomic` and [hooks](crate::hooks) on a standalone server, which has no transactions;
     /// [`Error::UnknownCopies`] where the database holds copies that these models lack, unless
     /// [`allow_unknown_copies`](Odm::allow_unknown_copies) was called; [`Error::SchemaConflict`] if the plan has a
     /// [`Change::Conflict`]; [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator with

@@ -299,7 +299,7 @@ impl Index {
 
     /// The index on which copies are delivered to the holders of a reference, in batches in the order of their ids.
     pub fn of_copies(edge: &Edge) -> Option<Index> {
-        edge.sync()?;
+        edge.consistency()?;
         let keys = [edge.path.as_str(), "_id"];
         let mut index = Index::on(
             keys.into_iter()

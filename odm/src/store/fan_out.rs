@@ -45,7 +45,7 @@ impl FanOut {
 
     /// A source with at most this number of holders is changed in one transaction with their copies, where the deployment has
     /// transactions; with more holders, or with any if this is 0, the copies are updated after the commit. Copies that are
-    /// declared `sync = atomic` are always updated in the transaction, and `eventual` ones never.
+    /// declared `consistency = atomic` are always updated in the transaction, and `eventual` ones never.
     ///
     /// A transaction blocks every other writer of the documents that it has changed, and the server ends it after a minute.
     pub fn in_transaction(mut self, documents: usize) -> FanOut {

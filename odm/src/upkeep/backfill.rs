@@ -103,7 +103,7 @@ impl Backfilling {
         self
     }
 
-    /// Also fills missing copies with `sync = snapshot`, from the current values of their sources. Those may differ from the
+    /// Also fills missing copies with `consistency = snapshot`, from the current values of their sources. Those may differ from the
     /// values when the references were set, so a backfill does not do this by default.
     ///
     /// A copy is missing where a reference has no such field beside it: the document is older than the declaration, or the

@@ -4,7 +4,7 @@
 use crate::engine::write::drain::drain;
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
-use crate::model::copy::SyncMode;
+use crate::model::copy::Consistency;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::bucket::BucketMeta;
@@ -506,7 +506,7 @@ impl ByOthers {
                     return;
                 }
                 let mut copies = graph.copied(meta).flat_map(|edge| &edge.copies);
-                if copies.any(|copy| copy.sync != SyncMode::Snapshot && touches(copy.source)) {
+                if copies.any(|copy| copy.consistency != Consistency::Snapshot && touches(copy.source)) {
                     self.sources.insert(key.clone());
                 }
                 if graph

@@ -197,7 +197,7 @@ impl Odm {
         })
     }
 
-    /// Refuses `sync = atomic` and hooks on a standalone server.
+    /// Refuses `consistency = atomic` and hooks on a standalone server.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -315,7 +315,7 @@ impl Odm {
     ///
     /// Such copies are updated some time after a write of this program: the write records pending work in the document, and a
     /// program with all models applies it by its [`worker`](Odm::worker) or [`recover`](Odm::recover). Only these writes are
-    /// refused: those that change the sources of copies with `sync = atomic`, those of two-way references and buckets that are
+    /// refused: those that change the sources of copies with `consistency = atomic`, those of two-way references and buckets that are
     /// declared differently, and deletions that would leave references dangling.
     ///
     /// # Errors

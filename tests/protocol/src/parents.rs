@@ -147,7 +147,7 @@ enum Work {
     Delete {
         child: u8,
     },
-    /// A write without a transaction that leaves pending work: what is put back or taken back, or `sync = eventual` beside.
+    /// A write without a transaction that leaves pending work: what is put back or taken back, or `consistency = eventual` beside.
     Eventual {
         child: u8,
         value: u8,

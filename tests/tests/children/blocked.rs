@@ -34,7 +34,7 @@ mod shop {
         pub id: i32,
         #[reference(on_delete = cascade)]
         pub part: Ref<Part>,
-        #[denormalize(from = part.name, sync = eventual)]
+        #[denormalize(from = part.name, consistency = eventual)]
         pub name: String,
     }
 
@@ -221,9 +221,9 @@ macro_rules! numbers {
             #[document(collection = "boxes")]
             pub struct Box {
                 pub id: i32,
-                #[computed(sum = Thing.n $(, sync = $sync)?)]
+                #[computed(sum = Thing.n $(, consistency = $sync)?)]
                 pub n: i32,
-                #[computed(count = Thing $(, sync = $sync)?)]
+                #[computed(count = Thing $(, consistency = $sync)?)]
                 pub things: i64,
             }
 
@@ -453,7 +453,7 @@ mod alone {
         pub id: i32,
         #[index(unique)]
         pub label: String,
-        #[computed(sum = Good.n, sync = eventual)]
+        #[computed(sum = Good.n, consistency = eventual)]
         pub n: i32,
     }
 

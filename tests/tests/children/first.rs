@@ -13,7 +13,7 @@ pub struct Product {
     #[computed(last = Review.text, order(-day), filter = |r| r.stars.gte(4))]
     pub oldest_good: Option<String>,
     /// The review may have none.
-    #[computed(first = Review.note, order(-day, stars), sync = eventual)]
+    #[computed(first = Review.note, order(-day, stars), consistency = eventual)]
     pub note: Option<String>,
     #[computed(first = Review.place, order(day))]
     pub first_place: Option<Place>,

@@ -18,13 +18,13 @@ macro_rules! documents {
                 pub id: i32,
                 #[reference(many, inverse = team, max = 50)]
                 pub members: Vec<Ref<Member>>,
-                #[computed(count = Member, by = team $(, sync = $sync)?)]
+                #[computed(count = Member, by = team $(, consistency = $sync)?)]
                 pub size: i64,
-                #[computed(count = Member, by = team, filter = |m| m.weight.gte(3) $(, sync = $sync)?)]
+                #[computed(count = Member, by = team, filter = |m| m.weight.gte(3) $(, consistency = $sync)?)]
                 pub heavy: i64,
-                #[computed(sum = Member.weight, by = team $(, sync = $sync)?)]
+                #[computed(sum = Member.weight, by = team $(, consistency = $sync)?)]
                 pub weight: i64,
-                #[subset(of = Member, by = team, limit = 2, order(-weight), fields(weight: i32) $(, sync = $sync)?)]
+                #[subset(of = Member, by = team, limit = 2, order(-weight), fields(weight: i32) $(, consistency = $sync)?)]
                 pub heaviest: Vec<HeaviestEntry>,
             }
 

@@ -373,10 +373,10 @@ mod orders {
         pub note: String,
         #[reference(on_delete = keep)]
         pub gift: Option<Ref<Part>>,
-        #[denormalize(from = gift.price, sync = snapshot)]
+        #[denormalize(from = gift.price, consistency = snapshot)]
         pub gift_price: Option<f64>,
         #[reference(many, max = 20, on_delete = keep)]
-        #[denormalize(from = Part, fields(name: String, price: f64), sync = snapshot)]
+        #[denormalize(from = Part, fields(name: String, price: f64), consistency = snapshot)]
         pub lines: Vec<PartEntry>,
     }
 
@@ -524,7 +524,7 @@ mod bills {
         pub pieces: i32,
         #[reference(on_delete = keep)]
         pub article: Ref<Article>,
-        #[denormalize(from = article.price, sync = snapshot)]
+        #[denormalize(from = article.price, consistency = snapshot)]
         pub price: f64,
     }
 
@@ -1303,9 +1303,9 @@ mod mixed {
         pub id: i64,
         #[reference]
         pub of: Ref<Source>,
-        #[denormalize(from = of.a, sync = eventual)]
+        #[denormalize(from = of.a, consistency = eventual)]
         pub a: String,
-        #[denormalize(from = of.b, sync = atomic)]
+        #[denormalize(from = of.b, consistency = atomic)]
         pub b: String,
     }
 }

@@ -177,12 +177,12 @@ mod forms {
         pub display_name: String,
         #[parent_ref]
         pub above: Option<Ref<Category>>,
-        #[denormalize(from = above.display_name, sync = eventual)]
+        #[denormalize(from = above.display_name, consistency = eventual)]
         pub above_name: Option<String>,
         #[subset(of = Category, limit = 5, order(display_name), keep = first, fields(display_name: String))]
         pub below: Vec<BelowEntry>,
         #[reference(many, max = 10, on_delete = pull)]
-        #[denormalize(from = Category, fields(display_name: String), sync = atomic)]
+        #[denormalize(from = Category, fields(display_name: String), consistency = atomic)]
         pub related: Vec<RelatedEntry>,
     }
 
@@ -209,7 +209,7 @@ mod forms {
         pub stars: i64,
         #[computed(max = Comment.at, by = author)]
         pub last: Option<DateTime>,
-        #[computed(min = Comment.stars, by = author, sync = eventual)]
+        #[computed(min = Comment.stars, by = author, consistency = eventual)]
         pub worst: Option<i32>,
         #[subset(of = Comment, by = author, limit = 3, order(-stars, -at), filter = |c| c.stars.gt(0))]
         pub best: Vec<Praise>,
@@ -233,7 +233,7 @@ mod forms {
         pub author: Ref<User>,
         #[parent_ref]
         pub about: Ref<User>,
-        #[denormalize(from = author.name, sync = snapshot)]
+        #[denormalize(from = author.name, consistency = snapshot)]
         pub author_name: String,
         #[denormalize(from = author.nick)]
         pub author_nick: Option<String>,
@@ -290,7 +290,7 @@ mod forms {
     }
 
     #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-    #[denormalize(from = User, sync = snapshot)]
+    #[denormalize(from = User, consistency = snapshot)]
     #[serde(rename_all = "camelCase")]
     pub struct Receiver {
         #[reference(check = false)]
@@ -307,7 +307,7 @@ use forms::{Category, Comment, NewOrder, Order, Praise, Receiver, User, UserEntr
 use mongodb::bson::{Document as Bson, doc};
 use odm::__private as meta;
 use odm::prelude::*;
-use odm::references::{CopyOf, SyncMode};
+use odm::references::{Consistency, CopyOf};
 use odm::update::Changes;
 use odm::write::{Fresh, Insertable};
 use odm_tests::with_db;
@@ -328,15 +328,15 @@ fn a_copied_field_names_its_reference_and_its_source() {
         panic!("no copy");
     };
     assert_eq!(
-        (copy.through, (copy.source)(), copy.sync),
-        ("host", "ipaddr", SyncMode::Auto)
+        (copy.through, (copy.source)(), copy.consistency),
+        ("host", "ipaddr", Consistency::Auto)
     );
     let Some(meta::Copied::Field(copy)) = fields::<Category>("above_name").copied else {
         panic!("no copy");
     };
     assert_eq!(
-        (copy.through, (copy.source)(), copy.sync),
-        ("above", "displayName", SyncMode::Eventual)
+        (copy.through, (copy.source)(), copy.consistency),
+        ("above", "displayName", Consistency::Eventual)
     );
     assert!(fields::<Part>("qty").volatile && !fields::<Part>("name").volatile);
     assert!(Comment::META.append_only && !User::META.append_only);
@@ -366,8 +366,8 @@ fn an_entry_is_a_struct_with_a_reference_and_copies() {
         panic!("no copy");
     };
     assert_eq!(
-        (copy.through, (copy.source)(), copy.sync),
-        ("user", "name", SyncMode::Snapshot)
+        (copy.through, (copy.source)(), copy.consistency),
+        ("user", "name", Consistency::Snapshot)
     );
     let named: Vec<_> = <Receiver as CopyOf<User>>::COPIED
         .iter()
@@ -454,7 +454,7 @@ fn a_computed_field_names_its_source_fields() {
     assert_eq!(of("stars"), (meta::Operation::Sum, Some("stars")));
     assert_eq!(of("last"), (meta::Operation::Max, Some("at")));
     assert_eq!(of("worst"), (meta::Operation::Min, Some("stars")));
-    assert_eq!(computed("worst").sync, SyncMode::Eventual);
+    assert_eq!(computed("worst").consistency, Consistency::Eventual);
     assert_eq!((computed("stars").parent)().name, "author");
 }
 
@@ -786,7 +786,7 @@ mod indexed {
         pub id: i32,
         #[reference(index = false)]
         pub song: Ref<Song>,
-        #[denormalize(from = song.name, sync = eventual)]
+        #[denormalize(from = song.name, consistency = eventual)]
         pub song_name: String,
     }
 
@@ -798,7 +798,7 @@ mod indexed {
         pub id: i32,
         #[reference(index = false)]
         pub song: Ref<Song>,
-        #[denormalize(from = song.name, sync = snapshot)]
+        #[denormalize(from = song.name, consistency = snapshot)]
         pub song_name: String,
     }
 

@@ -41,7 +41,7 @@ struct Alarm {
     id: i32,
     #[reference]
     device: Ref<Device>,
-    #[denormalize(from = device.place, sync = atomic)]
+    #[denormalize(from = device.place, consistency = atomic)]
     place: String,
 }
 
@@ -448,7 +448,7 @@ fn a_fan_out_orders_ids_of_every_type() {
         id: Key,
         #[reference]
         plant: Ref<Plant>,
-        #[denormalize(from = plant.name, sync = eventual)]
+        #[denormalize(from = plant.name, consistency = eventual)]
         name: String,
     }
     with_db(async |t| {

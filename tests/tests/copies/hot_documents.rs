@@ -34,7 +34,7 @@ macro_rules! metering {
                 pub id: i32,
                 #[reference]
                 pub meter: Ref<Meter>,
-                #[denormalize(from = meter.name $(, sync = $sync)?)]
+                #[denormalize(from = meter.name $(, consistency = $sync)?)]
                 pub name: String,
             }
 
@@ -43,11 +43,11 @@ macro_rules! metering {
             pub struct Channel {
                 #[serde(rename = "_id")]
                 pub id: i32,
-                #[computed(count = Message $(, sync = $sync)?)]
+                #[computed(count = Message $(, consistency = $sync)?)]
                 pub messages: i64,
-                #[computed(sum = Message.length $(, sync = $sync)?)]
+                #[computed(sum = Message.length $(, consistency = $sync)?)]
                 pub length: i64,
-                #[subset(of = Message, limit = 3, order(-length), fields(length: i64) $(, sync = $sync)?)]
+                #[subset(of = Message, limit = 3, order(-length), fields(length: i64) $(, consistency = $sync)?)]
                 pub longest: Vec<LongestEntry>,
             }
 

@@ -139,7 +139,7 @@ mod snapshot {
         pub id: i64,
         #[reference]
         pub article: Ref<Article>,
-        #[denormalize(from = article.price, sync = snapshot)]
+        #[denormalize(from = article.price, consistency = snapshot)]
         pub price: i64,
         pub note: String,
     }

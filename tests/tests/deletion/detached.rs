@@ -40,7 +40,7 @@ macro_rules! makers {
                 pub id: i32,
                 #[reference]
                 pub item: Ref<Item>,
-                #[denormalize(from = item.maker_name $(, sync = $sync)?)]
+                #[denormalize(from = item.maker_name $(, consistency = $sync)?)]
                 pub maker_name: Option<String>,
             }
 
@@ -48,9 +48,9 @@ macro_rules! makers {
             #[document(collection = "shops")]
             pub struct Shop {
                 pub id: i32,
-                #[subset(of = Item, limit = 9, order(id), fields(maker_name: Option<String>) $(, sync = $sync)?)]
+                #[subset(of = Item, limit = 9, order(id), fields(maker_name: Option<String>) $(, consistency = $sync)?)]
                 pub list: Vec<ListEntry>,
-                #[computed(count = Item, filter = |i| i.maker.exists(true) $(, sync = $sync)?)]
+                #[computed(count = Item, filter = |i| i.maker.exists(true) $(, consistency = $sync)?)]
                 pub made: i64,
             }
 
@@ -204,7 +204,7 @@ fn the_values_of_few_holders_follow_in_their_transaction() {
         assert_clean(&odm).await;
         t.db.drop().await.unwrap();
 
-        // With `sync = atomic` their number does not matter, and with `sync = eventual` neither.
+        // With `consistency = atomic` their number does not matter, and with `consistency = eventual` neither.
         let odm = atomic::stocked(&t, 5)
             .await
             .with_fan_out(FanOut::new().in_transaction(4));
@@ -240,9 +240,9 @@ macro_rules! herds {
             #[document(collection = "herds")]
             pub struct Herd {
                 pub id: i32,
-                #[computed(count = Sheep, sync = $sync)]
+                #[computed(count = Sheep, consistency = $sync)]
                 pub sheep: i64,
-                #[subset(of = Sheep, limit = 9, order(id), fields(name: String), sync = $sync)]
+                #[subset(of = Sheep, limit = 9, order(id), fields(name: String), consistency = $sync)]
                 pub list: Vec<ListEntry>,
             }
 

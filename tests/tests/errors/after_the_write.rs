@@ -22,7 +22,7 @@ pub struct Note {
     pub id: i32,
     #[reference]
     pub host: Ref<Host>,
-    #[denormalize(from = host.name, sync = eventual)]
+    #[denormalize(from = host.name, consistency = eventual)]
     pub host_name: String,
 }
 

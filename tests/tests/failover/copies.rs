@@ -46,7 +46,7 @@ struct Alarm {
     id: i32,
     #[reference]
     device: Ref<Device>,
-    #[denormalize(from = device.place, sync = atomic)]
+    #[denormalize(from = device.place, consistency = atomic)]
     place: i64,
 }
 

@@ -25,7 +25,7 @@ mod clubs {
         pub id: i32,
         pub name: String,
         pub badge: String,
-        #[computed(count = Player, sync = eventual)]
+        #[computed(count = Player, consistency = eventual)]
         pub players: i64,
     }
 
@@ -35,9 +35,9 @@ mod clubs {
         pub id: i32,
         #[parent_ref]
         pub club: Ref<Club>,
-        #[denormalize(from = club.name, sync = eventual)]
+        #[denormalize(from = club.name, consistency = eventual)]
         pub club_name: String,
-        #[denormalize(from = club.badge, sync = snapshot)]
+        #[denormalize(from = club.badge, consistency = snapshot)]
         pub badge: String,
         #[embed(max = 5)]
         pub loans: Vec<Loan>,
@@ -47,7 +47,7 @@ mod clubs {
     pub struct Loan {
         #[reference]
         pub to: Ref<Club>,
-        #[denormalize(from = to.name, sync = eventual)]
+        #[denormalize(from = to.name, consistency = eventual)]
         pub name: String,
     }
 
@@ -57,7 +57,7 @@ mod clubs {
         pub id: i32,
         #[reference]
         pub player: Ref<Player>,
-        #[denormalize(from = player.club_name, sync = eventual)]
+        #[denormalize(from = player.club_name, consistency = eventual)]
         pub club_name: String,
     }
 
@@ -588,7 +588,7 @@ mod logs {
         pub id: i32,
         #[reference(on_delete = cascade)]
         pub station: Ref<Station>,
-        #[denormalize(from = station.name, sync = eventual)]
+        #[denormalize(from = station.name, consistency = eventual)]
         pub name: String,
     }
 

@@ -255,7 +255,7 @@ macro_rules! orders {
     };
 }
 orders!(at_once,);
-orders!(later, , sync = eventual);
+orders!(later, , consistency = eventual);
 
 macro_rules! a_kept_copy_stays {
     ($name:ident, $of:ident) => {

@@ -29,9 +29,9 @@ pub struct Machine {
 #[document(collection = "sites")]
 pub struct Site {
     pub id: i32,
-    #[computed(count = Machine, filter = |m| m.user.exists(true), sync = atomic)]
+    #[computed(count = Machine, filter = |m| m.user.exists(true), consistency = atomic)]
     pub used: i64,
-    #[computed(count = Machine, sync = atomic)]
+    #[computed(count = Machine, consistency = atomic)]
     pub machines: i64,
 }
 

@@ -25,7 +25,7 @@ pub struct Ship {
     pub id: i32,
     #[reference(on_delete = nullify)]
     pub home: Option<Ref<Port>>,
-    #[denormalize(from = home.name, sync = eventual)]
+    #[denormalize(from = home.name, consistency = eventual)]
     pub home_name: Option<String>,
     #[reference(by = code, on_delete = nullify)]
     pub next: Option<Ref<Port, String>>,

@@ -32,7 +32,7 @@ macro_rules! version {
                 pub id: i32,
                 #[parent_ref]
                 pub host: Ref<Host>,
-                #[denormalize(from = host.$source, sync = $sync)]
+                #[denormalize(from = host.$source, consistency = $sync)]
                 pub of: String,
                 pub at: i64,
                 pub level: i32,
@@ -249,7 +249,7 @@ mod with_price {
         pub article: Ref<Article>,
         #[denormalize(from = article.name)]
         pub name: String,
-        #[denormalize(from = article.price, sync = snapshot)]
+        #[denormalize(from = article.price, consistency = snapshot)]
         pub cost: Option<i32>,
     }
 

@@ -73,7 +73,7 @@ mod now {
         pub customer: Ref<Customer>,
         #[reference(on_delete = keep)]
         pub article: Option<Ref<Article>>,
-        #[denormalize(from = article.price, sync = snapshot)]
+        #[denormalize(from = article.price, consistency = snapshot)]
         pub price: Option<i64>,
         #[embed(max = 20)]
         pub lines: Vec<Line>,
@@ -84,9 +84,9 @@ mod now {
         #[reference(on_delete = keep)]
         pub article: Ref<Article>,
         #[serde(default)]
-        #[denormalize(from = article.name, sync = snapshot)]
+        #[denormalize(from = article.name, consistency = snapshot)]
         pub name: String,
-        #[denormalize(from = article.price, sync = snapshot)]
+        #[denormalize(from = article.price, consistency = snapshot)]
         pub price: Option<i64>,
     }
 }

@@ -354,7 +354,7 @@ mod circles {
         pub id: i32,
         #[reference]
         pub depot: Ref<Depot>,
-        #[denormalize(from = depot.region_name, sync = eventual)]
+        #[denormalize(from = depot.region_name, consistency = eventual)]
         pub region: String,
     }
 
@@ -644,7 +644,7 @@ mod left {
         pub keeper: Option<Ref<Owner>>,
         #[denormalize(from = keeper.name)]
         pub keeper_name: Option<String>,
-        #[denormalize(from = keeper.name, sync = snapshot)]
+        #[denormalize(from = keeper.name, consistency = snapshot)]
         pub first_name: Option<String>,
     }
 

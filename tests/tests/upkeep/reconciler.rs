@@ -563,9 +563,9 @@ mod crates {
     pub struct Crate {
         #[serde(rename = "_id")]
         pub id: i32,
-        #[computed(sum = Good.n, sync = eventual)]
+        #[computed(sum = Good.n, consistency = eventual)]
         pub n: i32,
-        #[computed(count = Good, sync = eventual)]
+        #[computed(count = Good, consistency = eventual)]
         pub goods: i64,
     }
 
@@ -586,7 +586,7 @@ mod crates {
         pub id: i32,
         #[reference]
         pub of: Ref<Crate>,
-        #[denormalize(from = of.n, sync = eventual)]
+        #[denormalize(from = of.n, consistency = eventual)]
         pub n: i32,
     }
 }
@@ -787,7 +787,7 @@ fn a_reconciler_leaves_unknown_copies_to_another_one() {
             pub id: i32,
             #[reference]
             pub town: Ref<Town>,
-            #[denormalize(from = town.name, sync = eventual)]
+            #[denormalize(from = town.name, consistency = eventual)]
             pub town_name: String,
         }
     }
@@ -811,9 +811,9 @@ fn a_reconciler_leaves_unknown_copies_to_another_one() {
             pub id: i32,
             #[reference]
             pub town: Ref<Town>,
-            #[denormalize(from = town.name, sync = eventual)]
+            #[denormalize(from = town.name, consistency = eventual)]
             pub town_name: String,
-            #[denormalize(from = town.code, sync = eventual)]
+            #[denormalize(from = town.code, consistency = eventual)]
             pub town_code: String,
         }
     }

@@ -18,7 +18,7 @@ struct Review {
 #[document(collection = "products")]
 struct Product {
     id: ObjectId,
-    #[computed(count = Review, sync = snapshot)]
+    #[computed(count = Review, consistency = snapshot)]
     reviews: i64,
 }
 

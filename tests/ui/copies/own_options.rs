@@ -23,7 +23,7 @@ struct PartEntry {
 struct Product {
     id: ObjectId,
     #[reference(many, max = 20, on_delete = pull, index = false)]
-    #[denormalize(from = Part, sync = eventual)]
+    #[denormalize(from = Part, consistency = eventual)]
     parts: Vec<PartEntry>,
 }
 

@@ -18,7 +18,7 @@ struct LogMsg {
     host: Ref<Host>,
     #[denormalize(form = host.ipaddr)]
     ipaddr: String,
-    #[denormalize(from = host.name, sync = soon)]
+    #[denormalize(from = host.name, consistency = soon)]
     name: String,
 }
 

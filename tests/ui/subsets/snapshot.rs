@@ -18,7 +18,7 @@ struct Review {
 #[document(collection = "products")]
 struct Product {
     id: ObjectId,
-    #[subset(of = Review, limit = 10, order(-stars), fields(text: String), sync = snapshot)]
+    #[subset(of = Review, limit = 10, order(-stars), fields(text: String), consistency = snapshot)]
     reviews: Vec<RecentReview>,
 }
 

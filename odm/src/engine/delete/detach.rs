@@ -4,7 +4,7 @@ use crate::Result;
 use crate::engine::delete::walk::{BATCH, DeletionWalk, OnTheWay};
 use crate::graph::sync::is_atomic;
 use crate::graph::{Graph, is};
-use crate::model::copy::SyncMode;
+use crate::model::copy::Consistency;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::CHILDREN;
@@ -43,7 +43,7 @@ pub(super) enum LostParents {
 }
 
 impl Detachment<'_> {
-    /// Whether values that are derived of the holders are updated in the transaction that detaches them: those with `sync = atomic`, and
+    /// Whether values that are derived of the holders are updated in the transaction that detaches them: those with `consistency = atomic`, and
     /// others of few holders.
     fn is_followed_at_once(&self, graph: &Graph, few: usize) -> bool {
         let edge = self.rule.edge;
@@ -52,11 +52,11 @@ impl Detachment<'_> {
             LostParents::Derived(..) => None,
             LostParents::Left | LostParents::Pending(..) => Some(edge),
         };
-        let are_read = |modes: fn(SyncMode) -> bool| {
+        let are_read = |modes: fn(Consistency) -> bool| {
             let mut fields = fields.iter();
             fields.any(|field| graph.is_read_in(modes, edge.holder, field, but))
         };
-        are_read(|sync| sync == SyncMode::Atomic)
+        are_read(|sync| sync == Consistency::Atomic)
             || self.holders.len() <= few && are_read(|sync| is_atomic(sync, true))
     }
 

@@ -105,7 +105,7 @@ impl<'a> DeletionWalk<'a, '_> {
         there: impl IntoIterator<Item = &'b RawDocumentBuf> + Clone,
     ) -> Result<()> {
         let holder = rule.edge.holder;
-        if rule.edge.sync().is_none() && !self.cx.odm.graph().is_parent_edge(rule.edge) {
+        if rule.edge.consistency().is_none() && !self.cx.odm.graph().is_parent_edge(rule.edge) {
             return Ok(());
         }
         if let Some(refers) = rule.holders(there) {

@@ -169,7 +169,7 @@ impl FillIn<'_> {
     async fn may_copy(self) -> Result<bool> {
         let Cx { odm, session, .. } = self.cx;
         let mut incoming = odm.graph().incoming(self.meta);
-        let is_source = incoming.any(|edge| edge.sync().is_some());
+        let is_source = incoming.any(|edge| edge.consistency().is_some());
         Ok(is_source && (session.is_some() || odm.has_transactions().await?))
     }
 

@@ -470,7 +470,7 @@ impl Effects {
     ) -> Result<()> {
         let graph = cx.odm.graph();
         let fields = needed(graph, meta);
-        // `sync = atomic` promises updates in the transaction, however many documents there are.
+        // `consistency = atomic` promises updates in the transaction, however many documents there are.
         let documents = match graph.needs_transactions(meta) {
             Some(_) => cx.every(meta, which, fields).await?,
             None => {

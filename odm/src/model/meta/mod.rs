@@ -434,12 +434,12 @@ pub struct ParentField {
     pub reference: &'static ReferenceMeta,
 }
 
-/// Consistency mode: when a copy is updated after a change of its source. `sync` in `#[denormalize]`, `#[subset]` and
+/// Consistency mode: when a copy is updated after a change of its source. `consistency` in `#[denormalize]`, `#[subset]` and
 /// `#[computed]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SyncMode {
+pub enum Consistency {
     /// In one transaction with the source, where the deployment has transactions and the write touches few documents; else as
-    /// [`Eventual`](SyncMode::Eventual). So is a copy whose write has met transactions of other processes three times. The default.
+    /// [`Eventual`](Consistency::Eventual). So is a copy whose write has met transactions of other processes three times. The default.
     Auto,
     /// In one transaction with the source, always. [`Odm::sync`](crate::Odm::sync) fails on a standalone server, which has no
     /// transactions.
@@ -451,13 +451,13 @@ pub enum SyncMode {
     Snapshot,
 }
 
-impl fmt::Display for SyncMode {
+impl fmt::Display for Consistency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            SyncMode::Auto => "auto",
-            SyncMode::Atomic => "atomic",
-            SyncMode::Eventual => "eventual",
-            SyncMode::Snapshot => "snapshot",
+            Consistency::Auto => "auto",
+            Consistency::Atomic => "atomic",
+            Consistency::Eventual => "eventual",
+            Consistency::Snapshot => "snapshot",
         })
     }
 }
@@ -483,7 +483,7 @@ pub struct FieldCopy {
     /// That field.
     pub field: fn() -> Option<&'static FieldMeta>,
     /// When it follows.
-    pub sync: SyncMode,
+    pub consistency: Consistency,
 }
 
 /// One field of a struct that copies parts of a document: what a struct with `#[denormalize(from = T)]` says about itself.
@@ -516,7 +516,7 @@ pub struct Subset {
     /// Which children count: a condition on the child.
     pub filter: Option<fn() -> crate::Result<RawDocumentBuf>>,
     /// When it follows.
-    pub sync: SyncMode,
+    pub consistency: Consistency,
 }
 
 impl Subset {
@@ -551,7 +551,7 @@ pub struct Computed {
     /// Which children count: a condition on the child.
     pub filter: Option<fn() -> crate::Result<RawDocumentBuf>>,
     /// When it follows.
-    pub sync: SyncMode,
+    pub consistency: Consistency,
 }
 
 /// An operation that computes a field from children.

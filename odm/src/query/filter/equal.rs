@@ -1015,7 +1015,7 @@ fn canonical_variant(of: &'static EnumShape, value: &Document) -> Bson {
 mod tests {
     use super::*;
     use crate::expansion_fixture::FIELD;
-    use crate::model::copy::{Copied, FieldCopy, SyncMode};
+    use crate::model::copy::{Consistency, Copied, FieldCopy};
     use crate::model::shape::{ShapeFn, VariantMeta};
     use mongodb::bson::bson;
 
@@ -1029,7 +1029,7 @@ mod tests {
             through: "product",
             source: || "name",
             field: || None,
-            sync: SyncMode::Auto,
+            consistency: Consistency::Auto,
         })),
         ..FIELD
     };

@@ -67,7 +67,7 @@ pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Imag
             }
             // An eventual field may not include the child yet, so that nothing can be added to it or taken away; while the
             // child stays where it is, its own pending work covers it.
-            if !is_atomic(derived.sync, true) {
+            if !is_atomic(derived.consistency, true) {
                 if image.before().is_some() && is_moved {
                     for key in [before, after].into_iter().flatten() {
                         let parent = change(&mut parents, derived, key);

@@ -177,7 +177,7 @@ impl SyncRule for Deriving {
                 .collect();
             let kept = |derived: &Derived, child: &RawDocumentBuf| {
                 let changed = all_changed.get(&id(child));
-                is_atomic(derived.sync, true)
+                is_atomic(derived.consistency, true)
                     && changed.is_some_and(|changed| changed.is_derived(graph, derived))
             };
             let children = documents.iter().map(|(document, _)| document);

@@ -58,7 +58,7 @@ impl DerivedValue for OfChildren<'_> {
         let mut declaration = doc! {
             "parent": parent,
             "filter": storable(&derived.counted().unwrap_or_default().into()),
-            "sync": derived.sync.to_string(),
+            "sync": derived.consistency.to_string(),
         };
         match derived.what {
             Derivation::Subset(subset) => {

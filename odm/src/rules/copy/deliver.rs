@@ -6,7 +6,7 @@
 use crate::graph::Graph;
 use crate::graph::edge::{Edge, dotted};
 use crate::graph::sync::kept_in_sync;
-use crate::model::copy::SyncMode;
+use crate::model::copy::Consistency;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
@@ -183,7 +183,7 @@ pub(crate) fn statement(
     };
     let copies = || {
         let all = edge.copies.iter().zip(&source.values);
-        all.filter(|(copy, _)| copy.sync != SyncMode::Snapshot)
+        all.filter(|(copy, _)| copy.consistency != Consistency::Snapshot)
     };
     let graph = cx.odm.graph();
     let mut update = Document::new();
@@ -292,8 +292,12 @@ pub(crate) async fn deliver(
     }
     let options = cx.odm.fan_out_options();
     let most = options.in_transaction;
-    // `sync = atomic` promises updates in the transaction, however many holders there are.
-    let always = cx.session.is_some() && edge.copies.iter().any(|copy| copy.sync == SyncMode::Atomic);
+    // `consistency = atomic` promises updates in the transaction, however many holders there are.
+    let always = cx.session.is_some()
+        && edge
+            .copies
+            .iter()
+            .any(|copy| copy.consistency == Consistency::Atomic);
     let to_all = async || {
         let statements: Vec<Statement> = sources
             .iter()
@@ -699,7 +703,8 @@ fn is_same(edge: &Edge, document: &RawDocument, source: &CopySource) -> bool {
         .all(|within| {
             let mut all = edge.copies.iter().zip(&source.values);
             all.all(|(copy, new)| {
-                copy.sync == SyncMode::Snapshot || same(value(within, copy.name).as_ref(), new.as_ref())
+                copy.consistency == Consistency::Snapshot
+                    || same(value(within, copy.name).as_ref(), new.as_ref())
             })
         })
 }

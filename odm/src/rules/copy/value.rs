@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::graph::declaration::Declaration;
 use crate::graph::edge::{CopyField, Edge};
 use crate::graph::sync::kept_in_sync;
-use crate::model::copy::SyncMode;
+use crate::model::copy::Consistency;
 use crate::model::default;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
@@ -31,7 +31,7 @@ pub(crate) struct Copies<'g> {
 impl<'g> Copies<'g> {
     /// `None` for a reference beside which nothing is kept in sync.
     pub(crate) fn new(edge: &'g Edge) -> Option<Copies<'g>> {
-        edge.sync().map(|_| Copies { edge })
+        edge.consistency().map(|_| Copies { edge })
     }
 }
 
@@ -72,7 +72,7 @@ impl DerivedValue for Copies<'_> {
         let edge = self.edge;
         let copies = edge.copies.iter().map(|copy| {
             let mut declared = doc! {
-                "field": edge.copy_path(copy), "of": copy.source, "sync": copy.sync.to_string(),
+                "field": edge.copy_path(copy), "of": copy.source, "sync": copy.consistency.to_string(),
             };
             let target = edge.first_target();
             let default = target.and_then(|target| default::declared((target.shape)(), copy.source));
@@ -197,7 +197,8 @@ async fn compare_with_sources(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocument
             let differs = followed.any(|(copy, value)| {
                 let there = within.get(copy.name).ok().flatten();
                 let there = there.and_then(|value| Bson::try_from(value).ok());
-                copy.sync != SyncMode::Snapshot && !is_same(there.as_ref(), value.as_ref(), Like::Copies)
+                copy.consistency != Consistency::Snapshot
+                    && !is_same(there.as_ref(), value.as_ref(), Like::Copies)
             });
             compared.copies += 1;
             compared.wrong += u64::from(differs);

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use crate::tools::edges::CopyKind;
-use crate::{Odm, SyncMode};
+use crate::{Consistency, Odm};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -127,7 +127,10 @@ impl ChosenArguments {
     pub(super) fn of(&self, odm: &Odm) -> Result<Vec<(&'static str, Option<String>)>, Failure> {
         let edges = odm.edges();
         let references = edges.references.iter().map(|edge| (edge.holder, &edge.field));
-        let copies = edges.copies.iter().filter(|edge| edge.sync != SyncMode::Snapshot);
+        let copies = edges
+            .copies
+            .iter()
+            .filter(|edge| edge.consistency != Consistency::Snapshot);
         let copies = copies.map(|edge| (edge.holder, &edge.field));
         // The summaries of buckets are compared too.
         let summaries: Vec<(&'static str, String)> = summaries(odm).collect();
@@ -201,7 +204,10 @@ pub(super) async fn documents(
         .filter(|edge| is_chosen(edge.holder, &edge.field))
         .map(|edge| (edge.holder, ""))
         .collect();
-    let copies = edges.copies.iter().filter(|edge| edge.sync != SyncMode::Snapshot);
+    let copies = edges
+        .copies
+        .iter()
+        .filter(|edge| edge.consistency != Consistency::Snapshot);
     let copies = copies.filter(|edge| is_chosen(edge.holder, &edge.field));
     reads.extend(copies.map(|edge| match &edge.kind {
         CopyKind::Field { through, .. } => (edge.holder, through.as_str()),

@@ -200,7 +200,7 @@ pub(super) fn edges(edges: &Edges) -> Value {
         object.insert("holder".into(), edge.holder.into());
         object.insert("field".into(), edge.field.as_str().into());
         object.insert("source".into(), edge.source.into());
-        object.insert("sync".into(), edge.sync.to_string().into());
+        object.insert("consistency".into(), edge.consistency.to_string().into());
         let kind = match &edge.kind {
             CopyKind::Field { source, through } => {
                 json!({ "kind": "field", "source_field": source, "through": through })

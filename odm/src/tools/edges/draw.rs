@@ -1,7 +1,7 @@
 //! The parts of the models that a diagram shows. `odm-diagram` draws them.
 
 use crate::OnDelete;
-use crate::model::copy::SyncMode;
+use crate::model::copy::Consistency;
 use crate::tools::edges::{
     BucketNode, CopyEdge, CopyKind, DocumentNode, Edges, FieldNode, ReferenceEdge, ReferenceKind,
 };
@@ -251,7 +251,7 @@ impl ReferenceEdge {
 }
 
 impl CopyEdge {
-    /// `avg(stars), sync = atomic`: for diagrams.
+    /// `avg(stars), consistency = atomic`: for diagrams.
     fn short(&self) -> String {
         let what = match &self.kind {
             CopyKind::Field { source, through } => format!("copy of {source} through {through}"),
@@ -269,12 +269,12 @@ impl CopyEdge {
         what + &self.mode()
     }
 
-    /// `, sync = atomic`, unless it is the mode that applies where none is declared.
+    /// `, consistency = atomic`, unless it is the mode that applies where none is declared.
     fn mode(&self) -> String {
-        if self.sync == SyncMode::Auto {
+        if self.consistency == Consistency::Auto {
             return String::new();
         }
-        format!(", sync = {}", self.sync)
+        format!(", consistency = {}", self.consistency)
     }
 
     /// `= parts.name`, `first 10 of reviews by -date`, `avg(reviews.stars)`.

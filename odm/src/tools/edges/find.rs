@@ -81,7 +81,7 @@ fn copies(edge: &Edge) -> impl Iterator<Item = CopyEdge> {
             source: copy.source,
             through: edge.path.clone(),
         },
-        sync: copy.sync,
+        consistency: copy.consistency,
     })
 }
 
@@ -108,7 +108,7 @@ fn from_children(graph: &Graph, derived: &Derived) -> CopyEdge {
                 filtered,
             },
         },
-        sync: derived.sync,
+        consistency: derived.consistency,
     }
 }
 

@@ -10,7 +10,7 @@ mod find;
 pub use crate::model::copy::Operation;
 pub use crate::model::reference::ReferenceKind;
 
-use crate::{OnDelete, SyncMode};
+use crate::{Consistency, OnDelete};
 use std::fmt;
 
 /// The documents of an [`Odm`](crate::Odm), their references and their copies: [`Odm::edges`](crate::Odm::edges) gives it.
@@ -167,7 +167,7 @@ pub struct CopyEdge {
     /// How it is derived.
     pub kind: CopyKind,
     /// Its consistency mode.
-    pub sync: SyncMode,
+    pub consistency: Consistency,
 }
 
 /// How a field is derived.
@@ -306,7 +306,7 @@ impl fmt::Display for CopyEdge {
                 write!(f, ", by {from}.{parent}{}", only(*filtered))?;
             }
         }
-        write!(f, ", sync = {}", self.sync)
+        write!(f, ", consistency = {}", self.consistency)
     }
 }
 

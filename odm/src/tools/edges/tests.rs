@@ -1,6 +1,6 @@
 use crate::Model;
 use crate::graph::Graph;
-use crate::model::copy::{Computed, Copied, CopiedField, FieldCopy, Operation, Subset, SyncMode};
+use crate::model::copy::{Computed, Consistency, Copied, CopiedField, FieldCopy, Operation, Subset};
 use crate::model::document::{DocumentMeta, IndexKey, IndexKind};
 use crate::model::meta::bucket::{BucketMeta, BucketPeriod, Per};
 use crate::model::reference::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
@@ -159,7 +159,7 @@ static ENTRY: StructShape = StructShape {
                     through: "id",
                     source: || "name",
                     field: || None,
-                    sync: SyncMode::Eventual,
+                    consistency: Consistency::Eventual,
                 })
             },
         ),
@@ -222,7 +222,7 @@ document!(
                         }]
                     },
                     filter: Some(|| Ok(mongodb::bson::RawDocumentBuf::new())),
-                    sync: SyncMode::Auto,
+                    consistency: Consistency::Auto,
                 })
             }
         ),
@@ -235,7 +235,7 @@ document!(
                     operation: Operation::Avg,
                     of: Some(|| "stars"),
                     filter: None,
-                    sync: SyncMode::Atomic,
+                    consistency: Consistency::Atomic,
                 })
             }
         ),
@@ -248,7 +248,7 @@ document!(
                     operation: Operation::Count,
                     of: None,
                     filter: None,
-                    sync: SyncMode::Auto,
+                    consistency: Consistency::Auto,
                 })
             }
         ),
@@ -279,10 +279,10 @@ Review in reviews
   product  parent -> products or people & <friends>, which has one at most, on_delete = cascade
 Product in products
   entries.id    one -> people & <friends>, on_delete = restrict
-  entries.name  copy of people & <friends>.name through entries.id, sync = eventual
-  reviews       the first 10 of reviews in the order -date, stars, by reviews.product, of those that match a condition, with text, sync = auto
-  rating        avg of reviews.stars, by reviews.product, sync = atomic
-  count         count of reviews, by reviews.product, sync = auto"
+  entries.name  copy of people & <friends>.name through entries.id, consistency = eventual
+  reviews       the first 10 of reviews in the order -date, stars, by reviews.product, of those that match a condition, with text, consistency = auto
+  rating        avg of reviews.stars, by reviews.product, consistency = atomic
+  count         count of reviews, by reviews.product, consistency = auto"
     );
     assert_eq!(Edges::default().to_string(), "no documents");
 }
@@ -306,7 +306,7 @@ fn mermaid_draws_a_two_way_reference_once() {
         "{mermaid}"
     );
     assert!(
-        mermaid.contains("d2 -.->|\"rating: avg(stars), sync = atomic\"| d3\n"),
+        mermaid.contains("d2 -.->|\"rating: avg(stars), consistency = atomic\"| d3\n"),
         "{mermaid}"
     );
 }
@@ -475,9 +475,9 @@ fn references_and_what_is_derived_say_what_they_are() {
             "_id  int",
             "entries  [Entry]",
             "  id  → people & <friends>",
-            "  name  = people & <friends>.name, sync = eventual",
+            "  name  = people & <friends>.name, consistency = eventual",
             "reviews  first(reviews.text) by -date, stars, if it matches",
-            "rating  avg(reviews.stars), sync = atomic",
+            "rating  avg(reviews.stars), consistency = atomic",
             "count  count(reviews)",
         ]
     );

@@ -110,7 +110,7 @@ macro_rules! declare {
             pub id: i64,
             #[reference(on_delete = nullify)]
             pub customer: Option<Ref<Customer>>,
-            #[denormalize(from = customer.name, sync = eventual)]
+            #[denormalize(from = customer.name, consistency = eventual)]
             pub customer_name: Option<String>,
             pub note: String,
         }

@@ -124,7 +124,7 @@ impl Mode {
         match self {
             Mode::Atomic => "in a transaction",
             Mode::Behind => "after the commit",
-            Mode::Eventual => "sync = eventual",
+            Mode::Eventual => "consistency = eventual",
             Mode::Standalone => "standalone",
         }
     }

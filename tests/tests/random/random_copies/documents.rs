@@ -43,7 +43,7 @@ pub struct District {
     pub heaviest: Vec<HeaviestEntry>,
     #[computed(first = Ballot.poll_name, order(-weight))]
     pub heaviest_of: Option<String>,
-    #[computed(last = Ballot.poll_name, order(-weight), sync = eventual)]
+    #[computed(last = Ballot.poll_name, order(-weight), consistency = eventual)]
     pub lightest_of: Option<String>,
     pub version: i64,
 }
@@ -56,7 +56,7 @@ pub struct Receipt {
     pub id: i32,
     #[reference]
     pub host: Ref<Host>,
-    #[denormalize(from = host.name, sync = snapshot)]
+    #[denormalize(from = host.name, consistency = snapshot)]
     pub host_name: String,
 }
 
@@ -83,7 +83,7 @@ pub struct Acrobat {
     pub circuses: Vec<Ref<Circus>>,
     #[reference(on_delete = nullify)]
     pub home: Option<Ref<Circus>>,
-    #[denormalize(from = home.name, sync = eventual)]
+    #[denormalize(from = home.name, consistency = eventual)]
     pub home_name: Option<String>,
     pub version: i64,
 }
@@ -101,7 +101,7 @@ pub struct Till {
     pub done: Vec<i32>,
     #[computed(count = Stub)]
     pub stubs: i64,
-    #[computed(sum = Stub.amount, sync = eventual)]
+    #[computed(sum = Stub.amount, consistency = eventual)]
     pub amount: i64,
     #[subset(of = Stub, limit = 2, order(-amount), fields(amount: i32))]
     pub greatest: Vec<GreatestEntry>,
@@ -119,9 +119,9 @@ pub struct Stub {
     pub done: Vec<i32>,
     #[parent_ref]
     pub till: Ref<Till>,
-    #[denormalize(from = till.name, sync = eventual)]
+    #[denormalize(from = till.name, consistency = eventual)]
     pub till_name: String,
-    #[denormalize(from = till.total, sync = eventual)]
+    #[denormalize(from = till.total, consistency = eventual)]
     pub till_total: i64,
     pub version: i64,
 }

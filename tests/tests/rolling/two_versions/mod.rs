@@ -630,7 +630,7 @@ mod refused {
         pub id: i64,
         #[reference]
         pub rate: Ref<Rate>,
-        #[denormalize(from = rate.value, sync = atomic)]
+        #[denormalize(from = rate.value, consistency = atomic)]
         pub value: i64,
     }
 }
