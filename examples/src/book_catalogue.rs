@@ -151,7 +151,7 @@ async fn load(odm: &Odm, entries: &[Entry]) -> odm::Result<()> {
 async fn find(odm: &Odm, entries: &[Entry], search: &str) -> odm::Result<()> {
     let books = odm.collection::<Book>();
     let found: Vec<(Book, Vec<Subject>)> = books
-        .find(|b| b.title.regex(Pattern::literal(search)))
+        .find(|b| b.title.contains_text(search))
         .sort(|b| b.title.asc())
         .include(|b| b.subjects)
         .all()

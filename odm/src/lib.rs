@@ -708,7 +708,7 @@ pub(crate) use {
     query::aggregate::{Group, GroupKey},
     query::explain::{Explain, JoinExplain},
     query::filter::operand::Operand,
-    query::filter::{Element, IntoSort, Order, Pattern},
+    query::filter::{Element, IntoPattern, IntoSort, Order, Pattern},
     query::find::Find,
     query::find::{Lossy, LossyFind},
     query::join::{

@@ -20,7 +20,7 @@ pub use aggregate::{AddFields, Aggregate, Gives, Group, GroupKey, Projected, Res
 pub use explain::{Explain, JoinExplain};
 pub use filter::expr;
 pub use filter::expression::{Date, DatePart, Expression, Unit};
-pub use filter::{Comparand, Element, Filter, IntoSort, Order, Pattern};
+pub use filter::{Comparand, Element, Filter, IntoPattern, IntoSort, Order, Pattern};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{
     Children, Include, Join, LeaveOut, LoadRefs, Loading, LookedUp, Lookup, OnlyChild, OrNone, Paths,

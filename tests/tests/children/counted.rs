@@ -344,7 +344,7 @@ mod conditions {
         computes: _ => Filter::raw(doc! { "$expr": { "$gt": ["$spent", "$price"] } });
         searches: o => o.spent.gt(1) & odm::query::text("good");
         nested: o => !(o.spent.gt(1) | Filter::raw(doc! { "spent": { "$not": { "$jsonSchema": {} } } }));
-        allowed: o => o.spent.gt(1) & !o.text.eq("$expr") & o.text.regex("^a");
+        allowed: o => o.spent.gt(1) & !o.text.eq("$expr") & o.text.contains_text("^a");
     }
 }
 

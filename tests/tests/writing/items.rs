@@ -94,7 +94,11 @@ fn one_item_of_a_plain_array_fits_a_whole_condition() {
         );
         assert_eq!(found(e.tags.elem(|tag| tag.starts_with("old-"))).await, [3]);
         assert_eq!(
-            found(e.tags.elem(|tag| tag.regex("ol") & tag.regex("d-"))).await,
+            found(
+                e.tags
+                    .elem(|tag| tag.contains_text("ol") & tag.contains_text("d-"))
+            )
+            .await,
             [3]
         );
         assert_eq!(

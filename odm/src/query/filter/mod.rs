@@ -102,7 +102,7 @@ impl<R> Filter<R> {
     /// # use samples::model::*;
     /// let p = Person::paths();
     /// let words = ["rust", "mongodb"];
-    /// let filter = Filter::and(words.map(|word| p.name.regex(word)));
+    /// let filter = Filter::and(words.map(|word| p.name.contains_text(word)));
     /// assert_eq!(
     ///     filter.into_document()?,
     ///     doc! { "$and": [{ "name": { "$regex": "rust" } }, { "name": { "$regex": "mongodb" } }] },
@@ -587,21 +587,44 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
 }
 
 impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
-    /// The field matches a pattern. A string is taken literally, wherever it stands in the field; a regular expression
-    /// is written with [`Pattern::regex`].
+    /// The field holds this text, wherever in it. No index serves it. For small and capital letters alike:
+    /// `regex(Pattern::literal(text).ignore_case())`.
     ///
     /// ```
     /// # use samples::model::*;
     /// let p = Person::paths();
-    /// assert_eq!(p.name.regex("A.").into_document()?, doc! { "name": { "$regex": r"A\." } });
+    /// assert_eq!(p.name.contains_text("A.").into_document()?, doc! { "name": { "$regex": r"A\." } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
+    pub fn contains_text(self, text: &str) -> Filter<R> {
+        self.regex(Pattern::literal(text))
+    }
+
+    /// The field matches a regular expression: one that stands in the program, or a [`Pattern`]. A `String` does not compile, so that
+    /// no user's text becomes an expression by accident.
+    ///
+    /// # Errors
+    /// The query gives [`Error::Query`] for an expression with a fault that MongoDB and Rust agree on, such as an open group.
+    ///
+    /// ```
+    /// # use samples::model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.name.regex("^K.t").into_document()?, doc! { "name": { "$regex": "^K.t" } });
     /// assert_eq!(
     ///     p.name.regex(Pattern::regex("^k").ignore_case()).into_document()?,
     ///     doc! { "name": { "$regex": "^k", "$options": "i" } },
     /// );
+    /// assert!(p.name.regex("K(ate").into_document().is_err());
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn regex(self, pattern: impl Into<Pattern>) -> Filter<R> {
-        let pattern = pattern.into();
+    pub fn regex(self, pattern: impl IntoPattern) -> Filter<R> {
+        let pattern = pattern.into_pattern();
+        if let Err(message) = pattern.check() {
+            return Filter::of(Err(Error::Query {
+                collection: "",
+                message: format!("`{}`: {message}", P::PATH),
+            }));
+        }
         let seen = pattern.literal.as_ref().and_then(|text| {
             let asked = AskedValue::Text {
                 text,
@@ -993,13 +1016,15 @@ pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) ->
     Ok(condition)
 }
 
-/// The pattern that a string is matched against.
+/// The pattern that a string is matched against, with its options.
 ///
 /// ```
-/// use odm::query::Pattern;
-///
-/// assert_eq!(Pattern::from("a.b"), Pattern::literal("a.b"));
-/// assert_ne!(Pattern::from("a.b"), Pattern::regex("a.b"));
+/// # use samples::model::*;
+/// let p = Person::paths();
+/// let typed_by_a_user = String::from("(x)");
+/// let filter = p.name.regex(Pattern::literal(&typed_by_a_user).ignore_case());
+/// assert_eq!(filter.into_document()?, doc! { "name": { "$regex": r"\(x\)", "$options": "i" } });
+/// # Ok::<(), odm::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
@@ -1032,7 +1057,8 @@ impl Pattern {
 
     /// A regular expression in
     /// [MongoDB's dialect](https://www.mongodb.com/docs/manual/reference/operator/query/regex/) (PCRE). An expression of
-    /// a user's can take very long: give one only to those whom you trust.
+    /// a user's can take very long: give one only to those whom you trust. A fault that MongoDB and Rust agree on is an
+    /// [`Error::Query`] of the query.
     ///
     /// ```
     /// # use samples::model::*;
@@ -1103,6 +1129,33 @@ impl Pattern {
         self.with('x')
     }
 
+    /// Whether MongoDB and Rust agree that the expression has a fault. What Rust does not know, such as a look ahead, may be right.
+    fn check(&self) -> Result<(), String> {
+        const FAULTS: [&str; 8] = [
+            "found open group",
+            "found closing ')'",
+            "uncounted repetition operator must be applied",
+            "min bigger than its max",
+            "has no closing bracket",
+            "found unclosed character class",
+            "invalid range in character class",
+            "saw start of escape sequence",
+        ];
+        if self.literal.is_some() {
+            return Ok(());
+        }
+        let parsed = regex_lite::RegexBuilder::new(&self.source)
+            .ignore_whitespace(self.options.contains('x'))
+            .build();
+        match parsed.map_err(|error| error.to_string()) {
+            Err(fault) if FAULTS.iter().any(|known| fault.contains(known)) => Err(format!(
+                "the regular expression `{}` can't be read: {fault}",
+                self.source
+            )),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// Options stand in alphabetical order.
     fn with(mut self, option: char) -> Pattern {
         if !self.options.contains(option) {
@@ -1113,21 +1166,27 @@ impl Pattern {
     }
 }
 
-impl From<&str> for Pattern {
-    fn from(text: &str) -> Pattern {
-        Pattern::literal(text)
+/// What [`Path::regex`] takes: a [`Pattern`], or a regular expression that stands in the program.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` is not taken for a regular expression, since it may hold a user's text",
+    label = "write `contains_text(text)`, or `Pattern::regex(text)`",
+    note = "a text: `contains_text(&text)`, or `regex(Pattern::literal(&text).ignore_case())` for small and capital letters alike",
+    note = "an expression that the program makes: `regex(Pattern::regex(text))`; one of a user's can take very long"
+)]
+pub trait IntoPattern {
+    #[doc(hidden)]
+    fn into_pattern(self) -> Pattern;
+}
+
+impl IntoPattern for Pattern {
+    fn into_pattern(self) -> Pattern {
+        self
     }
 }
 
-impl From<&String> for Pattern {
-    fn from(text: &String) -> Pattern {
-        Pattern::literal(text)
-    }
-}
-
-impl From<String> for Pattern {
-    fn from(text: String) -> Pattern {
-        Pattern::literal(&text)
+impl IntoPattern for &'static str {
+    fn into_pattern(self) -> Pattern {
+        Pattern::regex(self)
     }
 }
 
@@ -1261,6 +1320,30 @@ mod tests {
 
     fn doc(filter: Filter<Person>) -> Document {
         filter.into_document().expect("encodes")
+    }
+
+    #[test]
+    fn an_expression_with_a_fault_is_refused_and_one_of_another_dialect_is_not() {
+        for fault in ["(a", "a)", "*a", "a{3,2}", "[a", "[z-a]", "a\\"] {
+            assert!(Pattern::regex(fault).check().is_err(), "{fault}");
+        }
+        for right in [
+            "(?=a)b",
+            r"(a)\1",
+            r"\p{L}",
+            "(?#comment)a",
+            r"\Qa.b\E",
+            "a{,3}",
+            "{2}",
+            "[]a]",
+            "a{2",
+            "^(Kate|Ann)$",
+        ] {
+            assert_eq!(Pattern::regex(right).check(), Ok(()), "{right}");
+        }
+        assert!(Pattern::regex("a # (").check().is_err());
+        assert_eq!(Pattern::regex("a # (").extended().check(), Ok(()));
+        assert_eq!(Pattern::literal("(a").check(), Ok(()));
     }
 
     #[test]

@@ -127,8 +127,8 @@ fn conditions_apply_defaults_as_readers_do() {
             |p| p.nick.in_([None::<String>]), |u| u.nick.is_none();
             |p| p.nick.not_in([None::<String>]), |u| u.nick.is_some();
             |p| p.nick.starts_with("Ka"), |u| u.nick.as_deref().is_some_and(|n| n.starts_with("Ka"));
-            |p| p.nick.regex("at"), |u| u.nick.as_deref().is_some_and(|n| n.contains("at"));
-            |p| p.nick.regex("x"), |u| u.nick.as_deref().is_some_and(|n| n.contains('x'));
+            |p| p.nick.contains_text("at"), |u| u.nick.as_deref().is_some_and(|n| n.contains("at"));
+            |p| p.nick.contains_text("x"), |u| u.nick.as_deref().is_some_and(|n| n.contains('x'));
             |p| p.tags.eq(vec![]), |u| u.tags.is_empty();
             |p| p.tags.ne(vec![]), |u| !u.tags.is_empty();
             |p| p.tags.size(0), |u| u.tags.is_empty();

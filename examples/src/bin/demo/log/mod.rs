@@ -234,7 +234,7 @@ async fn whose(show: &mut Show, odm: &Odm, lines: &[Line]) -> Result<()> {
     show.part("And from messages to their hosts");
     let messages = odm.collection::<LogMsg>();
     let find = messages
-        .find(|m| m.text.regex(Pattern::literal("Link Down")))
+        .find(|m| m.text.contains_text("Link Down"))
         .include(|m| m.host)
         .all();
     let found: Vec<(LogMsg, Host)> = show.step("Who lost the network?", find).await?;
