@@ -204,7 +204,7 @@ async fn rename(odm: &Odm, entries: &[Entry]) -> odm::Result<()> {
     let author = authors.find(|a| a.name.eq(name.clone())).one().await?;
     let author = author.expect("every name of the file is an author");
     let renamed = format!("{name} (Ed.)");
-    let done = authors.update(&author).set(|a| a.name, renamed.clone()).await?;
+    let done = authors.update(author.id).set(|a| a.name, renamed.clone()).await?;
     assert_eq!(done.copies_updated, written);
     let found = books.find(|b| b.authors.name.eq(renamed.clone())).count().await?;
     assert_eq!(found, written);

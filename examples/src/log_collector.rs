@@ -131,7 +131,7 @@ async fn search(odm: &Odm, lines: &[syslog::Line]) -> odm::Result<()> {
     let host = Ref::<Host>::new(first.host.clone());
     let found = messages
         .of(host)
-        .and(|m| m.process.eq(first.process.clone()))
+        .filter(|m| m.process.eq(first.process.clone()))
         .limit(3)
         .all()
         .await?;

@@ -117,7 +117,10 @@ pub async fn run(db: Database) -> odm::Result<()> {
     }
 
     // Unlinking one side unlinks the other.
-    books.update(&people).pull(|b| b.authors, georg.to_ref()).await?;
+    books
+        .update(people.id)
+        .pull(|b| b.authors, georg.to_ref())
+        .await?;
     assert!(authors.get(2).await?.unwrap().books.is_empty());
     Ok(())
 }

@@ -77,25 +77,25 @@ pub async fn run(db: Database) -> odm::Result<()> {
     assert_eq!(all[0].1.len(), 3);
 
     // An update of the source is a dual write: the part, and every product that carries its name.
-    let done = parts.update(&made[0]).set(|p| p.name, "#5 grommet").await?;
+    let done = parts.update(made[0].id).set(|p| p.name, "#5 grommet").await?;
     assert_eq!((done.modified, done.copies_updated), (1, 1));
     let product = products.get(product.id).await?.unwrap();
     assert_eq!(product.parts[0].name, "#5 grommet");
     println!("Renamed: the product shows {} now.", product.parts[0].name);
 
     // qty is not copied anywhere, so this is one plain write.
-    parts.update(&made[0]).inc(|p| p.qty, -1).await?;
+    parts.update(made[0].id).inc(|p| p.qty, -1).await?;
 
     // A part that a product still uses is not deleted from under it (the default: restrict).
-    let refused = parts.delete(&made[0]).await;
+    let refused = parts.delete(made[0].id).await;
     assert!(matches!(refused, Err(odm::Error::StillReferenced { .. })));
     if let Err(error) = refused {
         println!("Deleting a part that is used: {error}");
     }
     products
-        .update(&product)
+        .update(product.id)
         .pull(|p| p.parts, made[0].to_ref())
         .await?;
-    parts.delete(&made[0]).await?;
+    parts.delete(made[0].id).await?;
     Ok(())
 }

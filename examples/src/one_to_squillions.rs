@@ -83,7 +83,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
     );
 
     // The host moves: every message follows.
-    let moved = hosts.update(&host).set(|h| h.ipaddr, "127.0.0.7").await?;
+    let moved = hosts.update(host.id).set(|h| h.ipaddr, "127.0.0.7").await?;
     assert_eq!(moved.copies_updated, 1200);
     println!(
         "The host has moved: {} messages have its new address.",

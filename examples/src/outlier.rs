@@ -26,7 +26,7 @@ pub struct Buyer {
 async fn sell(odm: &Odm, book: &Book, buyer: Buyer) -> odm::Result<()> {
     if book.more_buyers == 0 {
         let books = odm.collection::<Book>();
-        match books.update(book).push(|b| b.buyers, buyer.clone()).await {
+        match books.update(book.id).push(|b| b.buyers, buyer.clone()).await {
             Err(odm::Error::ArrayFull { .. }) => {} // an outlier from now on
             done => return done.map(drop),
         }
@@ -38,7 +38,7 @@ async fn sell(odm: &Odm, book: &Book, buyer: Buyer) -> odm::Result<()> {
 async fn give_back(odm: &Odm, book: &Book, name: &str) -> odm::Result<bool> {
     let books = odm.collection::<Book>();
     let pulled = books
-        .update(book)
+        .update(book.id)
         .pull_where(|b| b.buyers, |b| b.name.eq(name))
         .await?;
     if pulled.modified > 0 || book.more_buyers == 0 {

@@ -86,7 +86,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
     // An edit reaches the copy; a change of the order key moves it; a delete pulls the next one in.
     let newest = all.iter().find(|r| r.review_text == "day 12").unwrap();
     reviews
-        .update(newest)
+        .update(newest.id)
         .set(|r| r.review_text, "updated")
         .set(|r| r.stars, 1)
         .await?;
@@ -95,7 +95,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
     assert_eq!(page.rating.value(), Some(45.0 / 12.0));
 
     reviews
-        .update(newest)
+        .update(newest.id)
         .set(|r| r.published_date, DateTime::from_millis(0))
         .await?;
     assert_eq!(
@@ -113,7 +113,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
     let second = reviews.of(&widget).page(5).after(first.next.unwrap()).await?;
     assert_eq!((first.items.len(), second.items.len()), (5, 5));
 
-    products.delete(&widget).await?; // cascades, as declared
+    products.delete(widget.id).await?; // cascades, as declared
     assert_eq!(reviews.find_all().count().await?, 0);
     Ok(())
 }

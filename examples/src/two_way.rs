@@ -58,7 +58,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
     );
 
     // Reassigning is one call: the owner, the old list and the new list.
-    tasks.update(&plan).set(|t| t.owner, rod.to_ref()).await?;
+    tasks.update(plan.id).set(|t| t.owner, rod.to_ref()).await?;
     assert!(people.get(kate.id).await?.unwrap().tasks.is_empty());
     assert_eq!(people.get(rod.id).await?.unwrap().tasks, vec![plan.to_ref()]);
 
@@ -74,7 +74,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
         due[0].0.description, due[0].1.name
     );
 
-    tasks.delete(&plan).await?;
+    tasks.delete(plan.id).await?;
     assert!(people.get(rod.id).await?.unwrap().tasks.is_empty());
     Ok(())
 }

@@ -59,11 +59,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No document has this id or unique key. An update or a replacement needs an existing document; `get` returns `None` and
-    /// `delete` a count instead. [`Action::required`](crate::query::Action::required) makes this of `None`.
+    /// No document has this id or unique key. Every write that names one needs it to be there;
+    /// [`optional`](crate::update::Update::optional) behind the write gives `None` instead. A read gives `None`, of which
+    /// [`Action::required`](crate::query::Action::required) makes this error.
     ///
     /// It is the answer to every write that names a document which is deleted and kept (`#[document(soft_delete)]`), also to an
-    /// insert or an upsert with its id; to a deletion it is a count of 0.
+    /// insert or an upsert with its id.
     #[error("{collection}: {}", ShowSought(.key, .deleted))]
     NotFound {
         /// The collection.

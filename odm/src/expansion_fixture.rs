@@ -543,12 +543,14 @@ impl crate::Insertable<Person> for NewPerson {
 }
 
 impl crate::Target<Person> for ObjectId {
+    type By = odm::ById;
     fn target_id(&self) -> odm::Result<odm::Bson> {
         odm::id(self)
     }
 }
 
 impl crate::Target<Person> for &ObjectId {
+    type By = odm::ById;
     fn target_id(&self) -> odm::Result<odm::Bson> {
         odm::id(*self)
     }

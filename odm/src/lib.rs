@@ -252,14 +252,17 @@ pub mod upkeep;
 /// Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
 pub mod write {
     pub use crate::api::bulk::Bulk;
-    pub use crate::api::documents::{Delete, Insert, Replace};
+    pub use crate::api::documents::{Delete, DeleteMany, Insert, Replace};
     pub use crate::api::first::DeleteFirst;
     pub use crate::api::insert_many::InsertMany;
     pub use crate::api::merge::{Merge, WhenMatched, WhenNotMatched};
+    pub use crate::api::optional::Optional;
     pub use crate::api::save::{InsertOrGet, KeyFields, Save, Saved};
     pub use crate::api::scoped::{Restored, SoftDelete};
     pub use crate::error::results::{BulkDone, Deleted};
-    pub use crate::model::document::{Deletable, Fresh, FromNew, Insertable, Replaceable, Target};
+    pub use crate::model::document::{
+        AsRead, ById, Deletable, Fresh, FromNew, Insertable, Replaceable, Target, WriteTarget,
+    };
 }
 
 pub use crate::model::document::Model;
@@ -540,7 +543,7 @@ pub use tools::testing;
 /// operators are the methods of [`Change`].
 pub mod update {
     pub use crate::api::first::{ReturningFirst, UpdateFirst};
-    pub use crate::api::update::{Returning, Update, UpdateMany, Updated};
+    pub use crate::api::update::{Returning, Update, UpdateMany, Updated, Upsert};
     pub use crate::plan::operators::change::Change;
     pub use crate::plan::operators::push::Placed;
     pub use crate::plan::operators::{Changes, Rooted};
@@ -691,13 +694,14 @@ pub(crate) use model::encode::now;
 pub(crate) use {
     api::bucket::{Bucketed, Buckets},
     api::bulk::Bulk,
-    api::documents::{Delete, Insert, Replace},
+    api::documents::{Delete, DeleteMany, Insert, Replace},
     api::insert_many::InsertMany,
-    api::update::{Returning, Update, UpdateMany, Updated},
+    api::optional::Optional,
+    api::update::{Returning, Update, UpdateMany, Updated, Upsert},
     error::results::{BulkDone, Deleted},
     error::{Rule, Violation},
     model::copy::{Consistency, CopyOf},
-    model::document::{Deletable, Fresh, FromNew, Insertable, Replaceable, Target},
+    model::document::{Deletable, Fresh, FromNew, Insertable, Replaceable, Target, WriteTarget},
     model::path::{Flattened, Root},
     model::reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Reference},
     model::shape::Number,
@@ -773,7 +777,7 @@ pub mod __private {
     pub use crate::model::default::default_of;
     pub use crate::model::described::{Described, Description};
     pub use crate::model::document::{
-        Action, CollationMeta, CollectionKind, Deletable, DocumentMeta, Expiry, Fresh, FromNew, Given,
+        Action, ById, CollationMeta, CollectionKind, Deletable, DocumentMeta, Expiry, Fresh, FromNew, Given,
         IndexKey, IndexKind, IndexMeta, InsertMeasurements, Insertable, Level, Missing, OtherIndexes,
         PreAndPostImages, Replaceable, Target, TimeSeriesMeta, Validation, ViewMeta, WriteWhatTheViewShows,
         partial,

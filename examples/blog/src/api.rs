@@ -104,7 +104,7 @@ async fn put_author(
     let author = match authors.insert(new.clone()).await {
         Err(odm::Error::DuplicateKey { .. }) => {
             let renamed = authors.update(handle.as_str()).set(|a| a.name, new.name);
-            renamed.returning().await?.ok_or_else(missing)?
+            renamed.returning().await?
         }
         inserted => inserted?,
     };
@@ -166,7 +166,7 @@ async fn put_post(
         .set(|p| p.author, new.author)
         .returning()
         .await?;
-    answer(changed.ok_or_else(missing)?)
+    answer(changed)
 }
 
 /// Changes the title or the text, as the request names them. With `If-Match`, only
@@ -185,7 +185,7 @@ async fn patch_post(
     }
     let post = match update.returning().await {
         Err(odm::Error::Conflict { .. }) => return Err(changed_meanwhile()),
-        changed => changed?.ok_or_else(missing)?,
+        changed => changed?,
     };
     let tag = Etag::of(&post).to_string();
     Ok(([(ETAG, tag)], axum::Json(Json(post))))
@@ -247,7 +247,7 @@ async fn put_comment(
         .transaction(async |tx| {
             let comments = tx.buckets::<Comment>();
             let of_post = comments.collection().find(|b| b.post.eq(post.clone()));
-            if of_post.and(|b| b.comments.id.eq(id)).exists().await? {
+            if of_post.filter(|b| b.comments.id.eq(id)).exists().await? {
                 return Ok(false);
             }
             comments.push(&post, comment.clone()).await?;

@@ -30,6 +30,7 @@ pub fn targets(target: &Target, generics: &syn::Generics) -> TokenStream {
         quote! {
             #[automatically_derived]
             impl #impl_generics #krate::__private::Target<#this> for #name #where_clause {
+                type By = #odm::ById;
                 fn target_id(&self) -> #odm::Result<#odm::Bson> {
                     #id
                 }

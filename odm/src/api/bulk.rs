@@ -13,7 +13,7 @@ use crate::store::options::{Options, WriteOptions};
 use crate::store::trace::Trace;
 use crate::store::transaction::Session;
 use crate::{
-    Deletable, Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, model::encode::id,
+    Deletable, Document, Error, Filter, Insertable, Odm, Replaceable, Result, WriteTarget, model::encode::id,
 };
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::options::Collation;
@@ -180,7 +180,7 @@ impl Bulk {
     /// ```
     pub fn update<T: Document>(
         self,
-        target: impl Target<T>,
+        target: impl WriteTarget<T>,
         change: impl FnOnce(Changes<T>) -> Changes<T>,
     ) -> Bulk {
         let what = target.target_id().and_then(|id| {
@@ -236,7 +236,7 @@ impl Bulk {
     /// ```
     pub fn upsert<T: Document + Insertable<T>>(
         self,
-        target: impl Target<T>,
+        target: impl WriteTarget<T>,
         change: impl FnOnce(Changes<T>) -> Changes<T>,
     ) -> Bulk {
         let what = target.target_id().and_then(|id| {
@@ -383,7 +383,7 @@ impl Bulk {
     /// odm.bulk().delete::<Person>(id).delete(&account).await?;
     /// # Ok(()) }
     /// ```
-    pub fn delete<T: Deletable>(self, target: impl Target<T>) -> Bulk {
+    pub fn delete<T: Deletable>(self, target: impl WriteTarget<T>) -> Bulk {
         let seen = target.seen_version();
         let what = target.target_id().map(|id| {
             let delete = engine::DeleteWrite::one(T::META, DocumentById::new(id, seen));

@@ -12,14 +12,16 @@ use crate::model::{
 #[cfg(feature = "atlas")]
 use crate::query::aggregate::search::{Operator, QueryVector, SearchStage, VectorStage};
 use crate::query::join::{Join, ReadFrom, Source, Via, Work};
+use crate::query::text::{Search, text};
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::options::Options;
 use crate::store::session::Session;
 use crate::upkeep::watch::{ChangeEvent, Watch};
 use crate::{
-    Aggregate, Deletable, Delete, Document, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
-    Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, store::decode,
+    Aggregate, Deletable, Delete, DeleteMany, Document, Filter, Find, Insert, InsertMany, Insertable,
+    NamesParent, Odm, Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany,
+    WriteTarget, store::decode,
 };
 use mongodb::bson::{Bson, RawDocument, doc};
 use std::marker::PhantomData;
@@ -326,6 +328,26 @@ impl<T: Document> Collection<T> {
         Find::new(self.core().clone(), Filter::all())
     }
 
+    /// The documents whose text index matches these words, as [`text`](crate::query::text) says, which combines them with other
+    /// conditions within a filter.
+    ///
+    /// # Errors
+    /// As [`find`](Collection::find), and [`Error::Query`] where the collection has no text index.
+    ///
+    /// # Cost
+    /// That of [`find`](Collection::find).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let found = people.find_text("coffee -decaf").filter(|p| p.age.gte(18)).limit(10).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn find_text(&self, words: impl Into<Search>) -> Find<T> {
+        Find::new(self.core().clone(), text(words))
+    }
+
     /// The documents that name this one as their parent by `#[parent_ref]`, in the order that it declares. The parent is given
     /// as the document, or as a reference to it.
     ///
@@ -438,7 +460,7 @@ impl<T: Document> Collection<T> {
     /// people.update(kate.id).unset(|p| p.nickname).await?;
     /// # Ok(()) }
     /// ```
-    pub fn update(&self, target: impl Target<T>) -> Update<T> {
+    pub fn update(&self, target: impl WriteTarget<T>) -> Update<T> {
         Update::new(self.core().clone(), target.target_id(), target.seen_version())
     }
 
@@ -467,6 +489,25 @@ impl<T: Document> Collection<T> {
     /// ```
     pub fn update_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateMany<T> {
         UpdateMany::new(self.core().clone(), filter(T::paths()))
+    }
+
+    /// Changes every document of the collection, or of the scope of the handle.
+    ///
+    /// # Errors
+    /// As [`update_where`](Collection::update_where).
+    ///
+    /// # Cost
+    /// That of [`update_where`](Collection::update_where).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// people.update_all().pull(|p| p.tags, "new").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn update_all(&self) -> UpdateMany<T> {
+        UpdateMany::new(self.core().clone(), Filter::all())
     }
 
     /// Replaces the document with the same id, and returns the document as it is stored.
@@ -524,11 +565,11 @@ impl<T: Document> Collection<T> {
     /// assert_eq!(gone.deleted, 1);
     /// # Ok(()) }
     /// ```
-    pub fn delete(&self, target: impl Target<T>) -> Delete<T>
+    pub fn delete(&self, target: impl WriteTarget<T>) -> Delete<T>
     where
         T: Deletable,
     {
-        Delete::one(self.core().clone(), target.target_id(), target.seen_version())
+        Delete::new(self.core().clone(), target.target_id(), target.seen_version())
     }
 
     /// Deletes every document that matches the condition.
@@ -551,11 +592,34 @@ impl<T: Document> Collection<T> {
     /// println!("{} deleted", done.deleted);
     /// # Ok(()) }
     /// ```
-    pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T>
+    pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> DeleteMany<T>
     where
         T: Deletable,
     {
-        Delete::many(self.core().clone(), filter(T::paths()))
+        DeleteMany::new(self.core().clone(), filter(T::paths()))
+    }
+
+    /// Deletes every document of the collection, or of the scope of the handle.
+    ///
+    /// # Errors
+    /// As [`delete_where`](Collection::delete_where).
+    ///
+    /// # Cost
+    /// That of [`delete_where`](Collection::delete_where).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let done = people.delete_all().await?;
+    /// println!("{} deleted", done.deleted);
+    /// # Ok(()) }
+    /// ```
+    pub fn delete_all(&self) -> DeleteMany<T>
+    where
+        T: Deletable,
+    {
+        DeleteMany::new(self.core().clone(), Filter::all())
     }
 
     /// The changes of documents that match a condition, as they are made.

@@ -1,6 +1,7 @@
 //! Writes of one document: inserts, replacements, deletions; and deletions of many.
 
 use crate::api::encoded::{encode, encoded, is_cut};
+use crate::api::optional::writes_one;
 use crate::engine::{self, DocumentById, WriteKind, WriteOperation};
 use crate::model::document::{DocumentMeta, Versioned};
 use crate::plan::operators::never_changed;
@@ -10,7 +11,7 @@ use crate::store::options::configured;
 use crate::store::trace::Trace;
 use crate::{Deleted, Document, Error, Filter, Fresh, Result, model::encode::id, store::decode};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::Collation;
 use std::future::IntoFuture;
 
@@ -50,6 +51,7 @@ configured!(WriteOptions for
     core of [T: Document] Insert<T>;
     core of [T: Document] Replace<T>;
     core of [T: Document] Delete<T>;
+    core of [T: Document] DeleteMany<T>;
 );
 
 impl<T: Document> Insert<T> {
@@ -226,7 +228,139 @@ pub(crate) fn replace(
     .boxed()
 }
 
-/// A deletion. `.await` executes it and returns [`Deleted`].
+/// A deletion of one document. `.await` executes it and returns [`Deleted`].
+///
+/// The `on_delete` rules of references to it are applied, as [`DeleteMany`] says.
+///
+/// # Errors
+/// [`Error::NotFound`] where there is none, or it is deleted already and kept: [`optional`](Delete::optional) gives `None` then.
+/// [`Error::Conflict`] if another writer changed the document, of a type with versions; [`Error::StillReferenced`] where
+/// `on_delete = restrict` refuses the deletion.
+///
+/// # Cost
+/// That of [`DeleteMany`]; one round trip more where a document with a version was not found.
+///
+/// # Example
+/// ```no_run
+/// # use samples::model::*;
+/// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
+/// people.delete(id).await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a delete does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Delete<T: Document> {
+    core: Core,
+    which: DeletionTarget<T>,
+    collation: Option<Collation>,
+}
+
+/// The document that a deletion is for.
+#[derive(Debug)]
+enum DeletionTarget<T> {
+    Id(Result<Bson>, Option<i64>),
+    /// By a unique key, which the condition demands.
+    Key(Filter<T>),
+    /// One that is deleted already, to be removed for good.
+    Purge(Result<Bson>),
+}
+
+impl<T: Document> Delete<T> {
+    pub(crate) fn new(core: Core, id: Result<Bson>, seen: Option<i64>) -> Self {
+        Delete::of(core, DeletionTarget::Id(id, seen))
+    }
+
+    pub(crate) fn by_key(core: Core, key: Filter<T>) -> Self {
+        Delete::of(core, DeletionTarget::Key(key))
+    }
+
+    pub(crate) fn purge(core: Core, id: Result<Bson>) -> Self {
+        Delete::of(core, DeletionTarget::Purge(id))
+    }
+
+    fn of(core: Core, which: DeletionTarget<T>) -> Self {
+        Delete {
+            core,
+            which,
+            collation: None,
+        }
+    }
+
+    /// Deletes the document only if it has this version: as a deletion that is given a document as it was read.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where it has another one. [`Error::Query`] for a deletion by a unique key.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example<T: odm::patch::Versioned + odm::write::Deletable>(all: Collection<T>, id: Ref<T>) -> odm::Result<()> {
+    /// all.delete(id).if_version(7).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn if_version(self, version: i64) -> Self
+    where
+        T: Versioned,
+    {
+        self.if_match(Etag::from(version))
+    }
+
+    /// The same by the header `If-Match` of a request.
+    ///
+    /// # Errors
+    /// As [`if_version`](Delete::if_version). For `*`, as without it, [`Error::NotFound`] where there is no such document.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example<T: odm::patch::Versioned + odm::write::Deletable>(all: Collection<T>, id: Ref<T>, header: &str) -> odm::Result<()> {
+    /// all.delete(id).if_match(odm::patch::IfMatch::parse(header)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn if_match(mut self, condition: impl Into<IfMatch>) -> Self
+    where
+        T: Versioned,
+    {
+        self.which = match self.which {
+            DeletionTarget::Id(id, _) => DeletionTarget::Id(id, condition.into().version()),
+            DeletionTarget::Key(_) | DeletionTarget::Purge(_) => DeletionTarget::Id(
+                Err(Error::Query {
+                    collection: T::META.collection,
+                    message: "only a deletion by the id compares a version: read the document by `get_by`, and give it to `delete`"
+                        .to_owned(),
+                }),
+                None,
+            ),
+        };
+        self
+    }
+
+    /// Compares an id that is a string by the rules of a language, instead of by the [collation](crate::Document#document) of the
+    /// collection. For documents that others refer to or derive fields from, the stored id is read first: one round trip more.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the id matches several documents by the collation.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
+    /// use odm::mongodb::options::Collation;
+    ///
+    /// accounts.delete(&7).collation(Collation::builder().locale("en").build()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.collation = Some(collation);
+        self
+    }
+}
+
+writes_one! {
+    Delete<T>, T => Deleted;
+    Replace<T>, T => T;
+}
+
+/// A deletion of every document that matches a condition. `.await` executes it and returns [`Deleted`].
 ///
 /// The `on_delete` rule of each reference to the document is applied, of the models that the [`Odm`](crate::Odm) was made with
 /// and of the declarations in the database: `restrict` refuses the deletion before anything is deleted, also where a `cascade`
@@ -247,12 +381,10 @@ pub(crate) fn replace(
 /// deleted before it stay deleted. In a transaction this second check follows the commit.
 ///
 /// # Errors
-/// [`Error::Conflict`] if another writer changed the document, of a type with versions; [`Error::StillReferenced`] where
-/// `on_delete = restrict` refuses the deletion.
+/// [`Error::StillReferenced`] where `on_delete = restrict` refuses the deletion: then none is deleted.
 ///
 /// # Cost
-/// Where no registered document refers to this type: one round trip; one more where a document with a version was not
-/// found.
+/// Where no registered document refers to this type: one round trip.
 ///
 /// Otherwise one to read the documents (for each 200), one for each reference to them before and one after, and one to delete
 /// them. For the referring documents: one for each 1,000 documents to change or to delete, and one to find the next 1,000
@@ -269,105 +401,37 @@ pub(crate) fn replace(
 /// ```
 #[must_use = "a delete does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Delete<T: Document> {
+pub struct DeleteMany<T: Document> {
     core: Core,
-    which: DeletionTarget<T>,
+    filter: Filter<T>,
+    /// Whether deleted documents are removed for good.
+    purges: bool,
     collation: Option<Collation>,
     hint: Option<String>,
 }
 
-#[derive(Debug)]
-enum DeletionTarget<T> {
-    One(Result<Bson>, Option<i64>),
-    Many(Filter<T>),
-    /// Deleted documents that are removed for good.
-    Purge(Filter<T>),
-}
-
-impl<T: Document> Delete<T> {
-    pub(crate) fn one(core: Core, id: Result<Bson>, seen: Option<i64>) -> Self {
-        Delete {
+impl<T: Document> DeleteMany<T> {
+    pub(crate) fn new(core: Core, filter: Filter<T>) -> Self {
+        DeleteMany {
             core,
-            which: DeletionTarget::One(id, seen),
-            collation: None,
-            hint: None,
-        }
-    }
-
-    pub(crate) fn many(core: Core, filter: Filter<T>) -> Self {
-        Delete {
-            core,
-            which: DeletionTarget::Many(filter),
+            filter,
+            purges: false,
             collation: None,
             hint: None,
         }
     }
 
     pub(crate) fn purge(core: Core, filter: Filter<T>) -> Self {
-        Delete {
-            core,
-            which: DeletionTarget::Purge(filter),
-            collation: None,
-            hint: None,
+        DeleteMany {
+            purges: true,
+            ..DeleteMany::new(core, filter)
         }
-    }
-
-    /// Deletes the document only if it has this version: as a deletion that is given a document as it was read.
-    ///
-    /// # Errors
-    /// [`Error::Conflict`] where it has another one. [`Error::Query`] for a deletion by a condition.
-    ///
-    /// # Example
-    /// ```no_run
-    /// # use samples::model::*;
-    /// # async fn example<T: odm::patch::Versioned + odm::write::Deletable>(all: Collection<T>, id: Ref<T>) -> odm::Result<()> {
-    /// all.delete(id).if_version(7).await?;
-    /// # Ok(()) }
-    /// ```
-    pub fn if_version(self, version: i64) -> Self
-    where
-        T: Versioned,
-    {
-        self.if_match(Etag::from(version))
-    }
-
-    /// The same by the header `If-Match` of a request. With `*`, as without it, a document that is not there is none that is
-    /// deleted.
-    ///
-    /// # Errors
-    /// As [`if_version`](Delete::if_version).
-    ///
-    /// # Example
-    /// ```no_run
-    /// # use samples::model::*;
-    /// # async fn example<T: odm::patch::Versioned + odm::write::Deletable>(all: Collection<T>, id: Ref<T>, header: &str) -> odm::Result<()> {
-    /// all.delete(id).if_match(odm::patch::IfMatch::parse(header)).await?;
-    /// # Ok(()) }
-    /// ```
-    pub fn if_match(mut self, condition: impl Into<IfMatch>) -> Self
-    where
-        T: Versioned,
-    {
-        self.which = match self.which {
-            DeletionTarget::One(id, _) => DeletionTarget::One(id, condition.into().version()),
-            DeletionTarget::Many(_) | DeletionTarget::Purge(_) => DeletionTarget::One(
-                Err(Error::Query {
-                    collection: T::META.collection,
-                    message: "a deletion by a condition compares no version: say it in the condition, `|p| p.version.eq(7)`"
-                        .to_owned(),
-                }),
-                None,
-            ),
-        };
-        self
     }
 
     /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
     ///
     /// For documents that others refer to or derive fields from, the ids of those that match are read first, and these are
-    /// deleted: one round trip more, and [`Error::Query`] where there are more than 100,000. The same applies to
-    /// [`delete`](crate::Collection::delete), which fails with [`Error::Query`] where the id matches several documents by the
-    /// collation.
+    /// deleted: one round trip more, and [`Error::Query`] where there are more than 100,000.
     ///
     /// ```no_run
     /// # use samples::model::*;
@@ -398,20 +462,38 @@ impl<T: Document> Delete<T> {
     }
 }
 
+/// Executes a deletion: of the one document that a key names, or of those that match.
 fn delete(
     core: Core,
     operation: &'static str,
-    delete: Result<engine::DeleteWrite>,
+    delete: Result<(engine::DeleteWrite, Option<bson::Document>)>,
 ) -> BoxFuture<'static, Result<Deleted>> {
     async move {
-        let delete = delete?;
+        let (delete, one) = delete?;
         let trace = core.trace(operation);
         trace.values("filter", &delete.filter);
-        let operation = WriteOperation::one(core.meta(), WriteKind::Delete(Box::new(delete)));
-        let made = engine::execute(core.cx(&trace), operation);
-        trace.run(made).await.map(Deleted::from)
+        let meta = core.meta();
+        let operation = WriteOperation::one(meta, WriteKind::Delete(Box::new(delete)));
+        let deleted = async {
+            let deleted = Deleted::from(engine::execute(core.cx(&trace), operation).await?);
+            match one {
+                Some(key) if deleted.deleted == 0 => {
+                    Err(engine::nothing_deleted(core.cx(&trace), meta.collection, key).await)
+                }
+                _ => Ok(deleted),
+            }
+        };
+        trace.run(deleted).await
     }
     .boxed()
+}
+
+/// The deleted documents among those that match, of a type whose deletions keep them.
+fn deleted_of(meta: &DocumentMeta, filter: bson::Document) -> bson::Document {
+    match meta.soft_delete {
+        Some(name) => doc! { "$and": [filter, { name: { "$ne": null } }] },
+        None => filter,
+    }
 }
 
 impl<T: Document> IntoFuture for Delete<T> {
@@ -419,30 +501,72 @@ impl<T: Document> IntoFuture for Delete<T> {
     type IntoFuture = BoxFuture<'static, Result<Deleted>>;
 
     fn into_future(self) -> Self::IntoFuture {
+        let by_id = |id: &Bson| doc! { "_id": id };
         let (operation, made) = match self.which {
-            DeletionTarget::One(id, seen) => {
-                let one = |id| engine::DeleteWrite::one(T::META, DocumentById::new(id, seen));
+            DeletionTarget::Id(id, seen) => {
+                let one = |id| {
+                    (
+                        by_id(&id),
+                        engine::DeleteWrite::one(T::META, DocumentById::new(id, seen)),
+                    )
+                };
                 ("delete", id.map(one))
             }
-            DeletionTarget::Many(filter) => (
-                "delete_where",
-                filter.into_document().map(engine::DeleteWrite::many),
-            ),
-            DeletionTarget::Purge(filter) => {
-                let is_deleted = T::META.soft_delete.map(|name| doc! { name: { "$ne": null } });
-                let filter = filter & Filter::raw(is_deleted.unwrap_or_default());
-                let purge = |filter| engine::DeleteWrite {
-                    removes: true,
-                    ..engine::DeleteWrite::many(filter)
+            DeletionTarget::Key(key) => {
+                let key = key.into_document();
+                (
+                    "delete_by",
+                    key.map(|key| (key.clone(), engine::DeleteWrite::many(key))),
+                )
+            }
+            DeletionTarget::Purge(id) => {
+                let purge = |id| {
+                    let filter = deleted_of(T::META, doc! { "_id": { "$eq": &id } });
+                    (by_id(&id), purging(filter))
                 };
-                ("purge", filter.into_document().map(purge))
+                ("purge", id.map(purge))
             }
         };
-        let made = made.map(|made| engine::DeleteWrite {
-            collation: self.collation,
-            hint: self.hint,
-            ..made
+        let made = made.map(|(key, made)| {
+            let made = engine::DeleteWrite {
+                collation: self.collation,
+                ..made
+            };
+            (made, Some(key))
         });
         delete(self.core, operation, made)
+    }
+}
+
+impl<T: Document> IntoFuture for DeleteMany<T> {
+    type Output = Result<Deleted>;
+    type IntoFuture = BoxFuture<'static, Result<Deleted>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let filter = self.filter.into_document();
+        let (operation, made) = if self.purges {
+            (
+                "purge_where",
+                filter.map(|filter| purging(deleted_of(T::META, filter))),
+            )
+        } else {
+            ("delete_where", filter.map(engine::DeleteWrite::many))
+        };
+        let made = made.map(|made| {
+            let made = engine::DeleteWrite {
+                collation: self.collation,
+                hint: self.hint,
+                ..made
+            };
+            (made, None)
+        });
+        delete(self.core, operation, made)
+    }
+}
+
+fn purging(filter: bson::Document) -> engine::DeleteWrite {
+    engine::DeleteWrite {
+        removes: true,
+        ..engine::DeleteWrite::many(filter)
     }
 }

@@ -154,7 +154,7 @@ impl<T: Document> Collection<T> {
         T: Deletable,
     {
         let condition = unique(self.core(), key(T::paths()).untyped());
-        Delete::many(self.core().clone(), Filter::of(condition))
+        Delete::by_key(self.core().clone(), Filter::of(condition))
     }
 }
 

@@ -13,6 +13,7 @@ pub mod hooks;
 pub(crate) mod insert_many;
 pub(crate) mod merge;
 mod odm;
+pub(crate) mod optional;
 pub(crate) mod save;
 pub(crate) mod scoped;
 pub(crate) mod stored_form;

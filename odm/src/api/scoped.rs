@@ -1,12 +1,12 @@
 //! Handles that see a part of the documents, or the deleted ones too: `odm.scoped(…)`, `with_deleted()`, `restore`, `purge`.
 
-use crate::api::documents::Delete;
+use crate::api::documents::{Delete, DeleteMany};
 use crate::engine::restore::restore;
 use crate::model::shape::{self, Shape};
 use crate::store::action::Action;
 use crate::store::scopes::lacks;
 use crate::{Collection, Document, Error, Filter, Odm, Result, Target};
-use mongodb::bson::{self, Bson, doc};
+use mongodb::bson::{self, Bson};
 
 /// A document that a deletion keeps, until it is restored or purged. Derived for every document with `#[document(soft_delete)]`.
 ///
@@ -271,8 +271,7 @@ impl<T: Document> Collection<T> {
     where
         T: SoftDelete,
     {
-        let filter = target.target_id().map(|id| doc! { "_id": { "$eq": id } });
-        Delete::purge(self.core().clone(), Filter::of(filter))
+        Delete::purge(self.core().clone(), target.target_id())
     }
 
     /// Removes the deleted documents that match the condition: those that were deleted some time ago, say.
@@ -286,14 +285,36 @@ impl<T: Document> Collection<T> {
     /// # Example
     /// ```no_run
     /// # use samples::model::*;
-    /// # async fn example<T: odm::write::SoftDelete>(posts: Collection<T>) -> odm::Result<()> {
-    /// posts.purge_where(|_| odm::Filter::all()).await?;
+    /// # async fn example<T: odm::write::SoftDelete>(posts: Collection<T>, old: odm::Filter<T>) -> odm::Result<()> {
+    /// posts.purge_where(|_| old).await?;
     /// # Ok(()) }
     /// ```
-    pub fn purge_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T>
+    pub fn purge_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> DeleteMany<T>
     where
         T: SoftDelete,
     {
-        Delete::purge(self.core().clone(), filter(T::paths()))
+        DeleteMany::purge(self.core().clone(), filter(T::paths()))
+    }
+
+    /// Removes all deleted documents.
+    ///
+    /// # Errors
+    /// As [`purge`](Collection::purge).
+    ///
+    /// # Cost
+    /// That of [`purge_where`](Collection::purge_where).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example<T: odm::write::SoftDelete>(posts: Collection<T>) -> odm::Result<()> {
+    /// posts.purge_all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn purge_all(&self) -> DeleteMany<T>
+    where
+        T: SoftDelete,
+    {
+        DeleteMany::purge(self.core().clone(), Filter::all())
     }
 }

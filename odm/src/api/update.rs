@@ -1,6 +1,7 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
 use crate::api::encoded::encoded;
+use crate::api::optional::writes_one;
 use crate::engine::first::{FirstMatch, demands_key};
 use crate::engine::{self, DocumentById, Outcome, Reply, Selection, WriteKind, WriteOperation};
 use crate::model::document::Versioned;
@@ -17,6 +18,7 @@ use futures::future::TryFutureExt;
 use mongodb::bson::{Bson, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
+use std::marker::PhantomData;
 
 /// The result of an update.
 ///
@@ -118,7 +120,9 @@ enum UpdateTarget {
 
 configured!(WriteOptions for
     core of [T: Document] Update<T>;
+    update.core of [T: Document] Upsert<T>;
     update.core of [T: Document] Returning<T>;
+    update.core of [T: Document] Returning<T, Option<T>>;
     core of [T: Document] UpdateMany<T>;
 );
 
@@ -244,12 +248,12 @@ impl<T: Document> Update<T> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn upsert(mut self) -> Self
+    pub fn upsert(mut self) -> Upsert<T>
     where
         T: Insertable<T>,
     {
         self.upsert = true;
-        self
+        Upsert { update: self }
     }
 
     /// As [`upsert`](Update::upsert), and what is inserted is this document, with the changes: the fields that the update changes have what
@@ -265,7 +269,7 @@ impl<T: Document> Update<T> {
     /// accounts.update(&7).inc(|a| a.cents, 500).upsert_with(new).await?;
     /// # Ok(()) }
     /// ```
-    pub fn upsert_with(mut self, new: impl Insertable<T>) -> Self
+    pub fn upsert_with(mut self, new: impl Insertable<T>) -> Upsert<T>
     where
         T: Insertable<T>,
     {
@@ -281,32 +285,25 @@ impl<T: Document> Update<T> {
     ///
     /// ```no_run
     /// # use samples::model::*;
-    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// if let Some(kate) = people.update(&kate).inc(|p| p.age, 1).returning().await? {
-    ///     println!("{} is {} now", kate.name, kate.age);
-    /// }
+    /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
+    /// let kate = people.update(id).inc(|p| p.age, 1).returning().await?;
+    /// println!("{} is {} now", kate.name, kate.age);
     /// # Ok(()) }
     /// ```
     pub fn returning(self) -> Returning<T> {
-        Returning {
-            update: self,
-            which: ReturnDocument::After,
-        }
+        Returning::new(self, ReturnDocument::After)
     }
 
     /// Gives the document as it was before the change.
     ///
     /// ```no_run
     /// # use samples::model::*;
-    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// let before = people.update(&kate).set(|p| p.nickname, "Katie").returning_before().await?;
+    /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
+    /// let before = people.update(id).set(|p| p.nickname, "Katie").returning_before().await?;
     /// # Ok(()) }
     /// ```
     pub fn returning_before(self) -> Returning<T> {
-        Returning {
-            update: self,
-            which: ReturnDocument::Before,
-        }
+        Returning::new(self, ReturnDocument::Before)
     }
 
     /// The same, without its type.
@@ -320,6 +317,74 @@ impl<T: Document> Update<T> {
             reply,
         }
     }
+}
+
+/// An update that inserts the document if there is none: [`Update::upsert`]. `.await` executes it and returns [`Updated`].
+///
+/// # Errors
+/// Those of [`Update`], but for [`Error::NotFound`].
+///
+/// # Cost
+/// As [`Update`].
+///
+/// # Example
+/// ```no_run
+/// # use samples::model::*;
+/// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {
+/// let account = accounts.update(&7).set(|a| a.owner, owner).set(|a| a.cents, 0).upsert().returning().await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "an update does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Upsert<T: Document> {
+    update: Update<T>,
+}
+
+impl<T: Document> Change<T> for Upsert<T> {
+    fn changes(&mut self) -> &mut Changes<T> {
+        &mut self.update.changes
+    }
+}
+
+impl<T: Document> Upsert<T> {
+    /// Gives the document as it is afterwards.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(accounts: Collection<Account>, new: NewAccount) -> odm::Result<()> {
+    /// let account = accounts.update(&7).inc(|a| a.cents, 500).upsert_with(new).returning().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn returning(self) -> Returning<T> {
+        self.update.returning()
+    }
+
+    /// Gives the document as it was before the change, `None` where it is inserted.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(accounts: Collection<Account>, new: NewAccount) -> odm::Result<()> {
+    /// let before = accounts.update(&7).inc(|a| a.cents, 500).upsert_with(new).returning_before().await?;
+    /// println!("{}", if before.is_none() { "a new account" } else { "it was there" });
+    /// # Ok(()) }
+    /// ```
+    pub fn returning_before(self) -> Returning<T, Option<T>> {
+        Returning::new(self.update, ReturnDocument::Before)
+    }
+}
+
+impl<T: Document> IntoFuture for Upsert<T> {
+    type Output = Result<Updated>;
+    type IntoFuture = BoxFuture<'static, Result<Updated>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.update.into_future()
+    }
+}
+
+writes_one! {
+    Update<T>, T => Updated;
+    Returning<T>, T => T;
 }
 
 /// An update of one document, without its type.
@@ -468,8 +533,8 @@ impl<T: Document> IntoFuture for Update<T> {
     }
 }
 
-/// An update that returns the document. `.await` executes it; the result is `None` only for
-/// [`returning_before`](Update::returning_before) of an upsert that inserted the document.
+/// An update that returns the document: `Out` is `T`, or `Option<T>` for [`returning_before`](Upsert::returning_before) of an upsert, which
+/// may insert the document.
 ///
 /// # Errors
 /// Those of [`Update`], and [`Error::Decode`] where the stored document can't be decoded as its struct: the update has been
@@ -482,50 +547,78 @@ impl<T: Document> IntoFuture for Update<T> {
 /// # Example
 /// ```no_run
 /// # use samples::model::*;
-/// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-/// let older = people.update(&kate).inc(|p| p.age, 1).returning().await?;
+/// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
+/// let older: Person = people.update(id).inc(|p| p.age, 1).returning().await?;
 /// # Ok(()) }
 /// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Returning<T: Document> {
+pub struct Returning<T: Document, Out = T> {
     update: Update<T>,
     which: ReturnDocument,
+    out: PhantomData<fn() -> Out>,
 }
 
-impl<T: Document> Change<T> for Returning<T> {
+impl<T: Document, Out> Change<T> for Returning<T, Out> {
     fn changes(&mut self) -> &mut Changes<T> {
         &mut self.update.changes
     }
 }
 
-impl<T: Document> IntoFuture for Returning<T> {
-    /// The document; `None` only for `returning_before` of an upsert that inserted it.
+impl<T: Document, Out> Returning<T, Out> {
+    fn new(update: Update<T>, which: ReturnDocument) -> Self {
+        Returning {
+            update,
+            which,
+            out: PhantomData,
+        }
+    }
+
+    /// The document; `None` where an upsert inserted it, and it is asked for as it was before.
+    async fn document(self) -> Result<Option<T>> {
+        let Returning { update, which, .. } = self;
+        let is_empty = update.changes.is_empty() && !update.upsert;
+        let seen = match update.which {
+            UpdateTarget::Id(_, seen) => seen.filter(|_| is_empty),
+            UpdateTarget::Key(_) => None,
+        };
+        let Some(found) = returning(update.untyped(Reply::Document(which))).await? else {
+            return Ok(None);
+        };
+        let document: T = decode::decode(T::META, &found)?;
+        match (seen, document.version()) {
+            (Some(seen), Some(found)) if found != seen => Err(Error::Conflict {
+                collection: T::META.collection,
+                id: Box::new(crate::model::encode::id(document.id())?),
+                seen,
+                found: Some(found),
+            }),
+            _ => Ok(Some(document)),
+        }
+    }
+}
+
+impl<T: Document> IntoFuture for Returning<T, T> {
+    type Output = Result<T>;
+    type IntoFuture = BoxFuture<'static, Result<T>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::into_pin(Box::new(async move {
+            self.document().await?.ok_or_else(|| Error::NotFound {
+                collection: T::META.collection,
+                key: Box::default(),
+                deleted: false,
+            })
+        }))
+    }
+}
+
+impl<T: Document> IntoFuture for Returning<T, Option<T>> {
     type Output = Result<Option<T>>;
     type IntoFuture = BoxFuture<'static, Result<Option<T>>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::into_pin(Box::new(async move {
-            let Returning { update, which } = self;
-            let is_empty = update.changes.is_empty() && !update.upsert;
-            let seen = match update.which {
-                UpdateTarget::Id(_, seen) => seen.filter(|_| is_empty),
-                UpdateTarget::Key(_) => None,
-            };
-            let Some(found) = returning(update.untyped(Reply::Document(which))).await? else {
-                return Ok(None);
-            };
-            let document: T = decode::decode(T::META, &found)?;
-            match (seen, document.version()) {
-                (Some(seen), Some(found)) if found != seen => Err(Error::Conflict {
-                    collection: T::META.collection,
-                    id: Box::new(crate::model::encode::id(document.id())?),
-                    seen,
-                    found: Some(found),
-                }),
-                _ => Ok(Some(document)),
-            }
-        }))
+        Box::into_pin(Box::new(self.document()))
     }
 }
 

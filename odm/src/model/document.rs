@@ -284,7 +284,7 @@ pub trait Replaceable: Document {}
 /// # use samples::model::*;
 /// # async fn example() -> odm::Result<()> {
 /// async fn clear<T: odm::write::Deletable>(all: &Collection<T>) -> odm::Result<u64> {
-///     Ok(all.delete_where(|_| Filter::all()).await?.deleted)
+///     Ok(all.delete_all().await?.deleted)
 /// }
 /// # Ok(()) }
 /// ```
@@ -400,13 +400,13 @@ pub fn partial<T: Document>(fields: &impl Fields) -> Fresh<T> {
     Fresh::Partial(stored_document(T::META.name, fields))
 }
 
-/// What names one document of `T`: its id, or the document as it was read (which brings its version).
+/// What names one document of `T`: its id, a reference to it, or the document itself.
 ///
 /// ```no_run
 /// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-/// people.update(kate.id).set(|p| p.age, 31).await?;
-/// people.update(&kate).set(|p| p.age, 31).await?;
+/// people.get(kate.id).await?;
+/// people.get(&kate).await?;
 /// # Ok(()) }
 /// ```
 #[diagnostic::on_unimplemented(
@@ -415,6 +415,8 @@ pub fn partial<T: Document>(fields: &impl Fields) -> Fresh<T> {
     note = "in a function over all documents, the id is given as a reference: `Ref::<T>::new(id)`"
 )]
 pub trait Target<T: Document> {
+    /// [`ById`], or [`AsRead`] of the document itself.
+    type By;
     /// The id, as it is stored.
     ///
     /// # Errors
@@ -426,7 +428,16 @@ pub trait Target<T: Document> {
     }
 }
 
+/// An id names the document.
+#[derive(Clone, Copy, Debug)]
+pub struct ById;
+
+/// The document as it was read names itself.
+#[derive(Clone, Copy, Debug)]
+pub struct AsRead;
+
 impl<T: Document> Target<T> for &T {
+    type By = AsRead;
     fn target_id(&self) -> crate::Result<Bson> {
         crate::model::encode::id(self.id())
     }
@@ -434,6 +445,35 @@ impl<T: Document> Target<T> for &T {
         self.version()
     }
 }
+
+/// What names the document that a write changes or deletes: an id, whatever its version; or, of a type with a
+/// [version](Versioned), the document as it was read, and the write is made only if the stored version is still the document's.
+///
+/// ```no_run
+/// # use samples::model::*;
+/// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
+/// accounts.update(account.id).inc(|a| a.cents, 500).await?;
+/// accounts.update(&account).set(|a| a.cents, 500).await?; // `Error::Conflict` where another client has changed it
+/// # Ok(()) }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` does not name the document of `{T}` that a write is for",
+    label = "give its id: `document.id`",
+    note = "the document itself names it where its type has a version, which the write compares: `#[document(version)]`",
+    note = "in a function over all documents, the id is given as a reference: `Ref::<T>::new(id)`"
+)]
+pub trait WriteTarget<T: Document>: Target<T> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Document, K: Target<T>> WriteTarget<T> for K where K::By: MayWrite<T> {}
+
+/// Ways of naming a document by which a write of `T` may find it.
+#[doc(hidden)]
+pub trait MayWrite<T> {}
+
+impl<T> MayWrite<T> for ById {}
+
+impl<T: Versioned> MayWrite<T> for AsRead {}
 
 /// A document type, as `models![]` hands it to [`Odm::new`](crate::Odm::new).
 ///

@@ -48,12 +48,14 @@ impl<T: Document, K: 'static> crate::model::value::Compared for Ref<T, K> {
 impl<T: Document, K: IdValue> IdValue for Ref<T, K> {}
 
 impl<T: Document> Target<T> for Ref<T, T::Id> {
+    type By = crate::model::document::ById;
     fn target_id(&self) -> Result<Bson> {
         id(&self.key)
     }
 }
 
 impl<T: Document> Target<T> for &Ref<T, T::Id> {
+    type By = crate::model::document::ById;
     fn target_id(&self) -> Result<Bson> {
         id(&self.key)
     }

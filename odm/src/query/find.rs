@@ -129,12 +129,12 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// # async fn example(people: Collection<Person>, city: Option<String>) -> odm::Result<()> {
     /// let mut query = people.find(|p| p.age.gte(18));
     /// if let Some(city) = city {
-    ///     query = query.and(|p| p.addresses.city.eq(city));
+    ///     query = query.filter(|p| p.addresses.city.eq(city));
     /// }
     /// let found = query.all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn and(mut self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self {
+    pub fn filter(mut self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self {
         self.query.and(filter(T::paths()).untyped());
         self
     }
@@ -148,10 +148,10 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// }
     ///
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// let adults = people.find_all().filter(of_age()).all().await?;
+    /// let adults = people.find_all().matching(of_age()).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn filter(mut self, filter: Filter<T>) -> Self {
+    pub fn matching(mut self, filter: Filter<T>) -> Self {
         self.query.and(filter.untyped());
         self
     }

@@ -15,7 +15,7 @@ use mongodb::bson::{self, Bson, RawBsonRef, RawDocument, doc};
 /// use odm::query::{Search, text};
 ///
 /// let search = Search::new("Straße").language("german").diacritic_sensitive();
-/// let found = people.find(|_| text(search)).all().await?;
+/// let found = people.find_text(search).all().await?;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ const SCORE: &str = "__odm_score";
 /// ```no_run
 /// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-/// let best = people.find(|_| odm::query::text("coffee")).limit(10).with_score().all().await?;
+/// let best = people.find_text("coffee").limit(10).with_score().all().await?;
 /// for (score, person) in best {
 ///     println!("{score:.2} {}", person.name);
 /// }
@@ -173,7 +173,7 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// let best: Option<(f64, Person)> = people.find(|_| odm::query::text("coffee")).with_score().one().await?;
+    /// let best: Option<(f64, Person)> = people.find_text("coffee").with_score().one().await?;
     /// # Ok(()) }
     /// ```
     pub fn with_score(self) -> Scored<T, Out, J> {
@@ -194,7 +194,7 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Scored<T, Out, J> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// let found: Vec<(f64, Person)> = people.find(|_| odm::query::text("coffee")).with_score().all().await?;
+    /// let found: Vec<(f64, Person)> = people.find_text("coffee").with_score().all().await?;
     /// # Ok(()) }
     /// ```
     pub fn all(self) -> Action<Vec<(f64, J::Row<Out>)>> {
@@ -213,7 +213,7 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Scored<T, Out, J> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// let best: Option<(f64, Person)> = people.find(|_| odm::query::text("coffee")).with_score().one().await?;
+    /// let best: Option<(f64, Person)> = people.find_text("coffee").with_score().one().await?;
     /// # Ok(()) }
     /// ```
     pub fn one(mut self) -> Action<Option<(f64, J::Row<Out>)>> {

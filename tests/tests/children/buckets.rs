@@ -276,7 +276,7 @@ fn a_bucket_of_size_one_gets_a_new_page_with_every_push() {
             pages.iter().map(|b| b.page).collect::<Vec<_>>(),
             (1..=32).collect::<Vec<_>>()
         );
-        let refused = odm.collection::<Post>().delete(&post).await.unwrap_err();
+        let refused = odm.collection::<Post>().delete(post.id).await.unwrap_err();
         assert!(matches!(refused, Error::StillReferenced { .. }), "{refused}");
     });
 }
@@ -308,7 +308,7 @@ fn a_push_needs_an_existing_parent() {
 
         // Items go with their parent, and a push after that finds neither bucket nor parent.
         lines.push_many(&post, (0..12).map(line)).await.unwrap();
-        odm.collection::<Post>().delete(&post).await.unwrap();
+        odm.collection::<Post>().delete(post.id).await.unwrap();
         assert_eq!(lines.count(&post).await.unwrap(), 0);
         let error = lines.push(&post, line(1)).await.unwrap_err();
         assert!(matches!(error, Error::MissingReference { .. }), "{error}");

@@ -606,7 +606,6 @@ fn a_struct_that_is_set_again_keeps_its_snapshots() {
                 .set(|b| b.lines, lines)
                 .returning()
                 .await
-                .unwrap()
                 .unwrap();
             assert_eq!((given.lines[0].pieces, given.lines[0].price), (6, 2.0));
 

@@ -51,18 +51,24 @@ mod one_to_many {
             .all()
             .await?;
         let part = || made[0].to_ref();
-        products.update(&product).pull(|p| p.parts, part()).await?;
-        products.update(&product).push(|p| p.parts, part()).await?;
-        products.update(&product).add_to_set(|p| p.parts, part()).await?;
-        products.update(&product).push_all(|p| p.parts, [part()]).await?;
-        products.update(&product).set(|p| p.parts, vec![part()]).await?;
+        products.update(product.id).pull(|p| p.parts, part()).await?;
+        products.update(product.id).push(|p| p.parts, part()).await?;
         products
-            .update(&product)
+            .update(product.id)
+            .add_to_set(|p| p.parts, part())
+            .await?;
+        products
+            .update(product.id)
+            .push_all(|p| p.parts, [part()])
+            .await?;
+        products.update(product.id).set(|p| p.parts, vec![part()]).await?;
+        products
+            .update(product.id)
             .pull(|p| p.parts, &product.parts[0])
             .await?;
         products.find(|p| p.parts.contains(part())).all().await?;
         products.find(|p| p.parts.name.eq("fan blade")).all().await?;
-        parts.update(&made[0]).set(|p| p.name, "#5 grommet").await?;
+        parts.update(made[0].id).set(|p| p.name, "#5 grommet").await?;
         Ok(())
     }
 }

@@ -476,7 +476,12 @@ fn the_children_of_one_parent_are_one_query() {
         assert_eq!(ids(&of_id), [9, 7]);
         assert_eq!(t.commands.take(), ["find"]);
         // The reference that stands in a child names its parent, too.
-        let beside = log.of(of_id[0].host.id).and(|l| l.at.lt(5)).all().await.unwrap();
+        let beside = log
+            .of(of_id[0].host.id)
+            .filter(|l| l.at.lt(5))
+            .all()
+            .await
+            .unwrap();
         assert_eq!(ids(&beside), [3, 1]);
         assert_eq!(log.of(Ref::<User>::new(1)).count().await.unwrap(), 4);
         assert_eq!(log.of(Ref::<Host>::new(3)).all().await.unwrap(), []);

@@ -35,10 +35,10 @@ fn a_duplicate_key_names_index_fields_and_value() {
             assert!(error.to_string().contains("`name` \"Ada\""), "{error}");
         };
         check(shops.insert(shop("Ada", 1)).await.unwrap_err());
-        check(shops.update(&bob).set(|s| s.name, "Ada").await.unwrap_err());
+        check(shops.update(bob.id).set(|s| s.name, "Ada").await.unwrap_err());
         check(
             shops
-                .update(&bob)
+                .update(bob.id)
                 .set(|s| s.name, "Ada")
                 .returning()
                 .await

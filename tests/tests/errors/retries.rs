@@ -40,12 +40,7 @@ async fn work(tx: &Tx, runs: &AtomicU32) -> odm::Result<f64> {
         .update::<Shop>(ada.id, |s| s.inc(|s| s.revenue, 1.0))
         .delete::<Note>(before + 2)
         .await?;
-    let now = shops
-        .update(ada.id)
-        .inc(|s| s.revenue, 1.0)
-        .returning()
-        .await?
-        .expect("she is there");
+    let now = shops.update(ada.id).inc(|s| s.revenue, 1.0).returning().await?;
     notes.delete(before + 1).await?;
     Ok(now.revenue)
 }

@@ -89,7 +89,7 @@ fn both_sides_agree_after_the_primary_died() {
         // A confirmed write is there, whichever node was the primary then.
         let there: HashSet<ObjectId> = odm
             .collection::<Task>()
-            .find(|_| odm::Filter::all())
+            .find_all()
             .all()
             .await
             .unwrap()

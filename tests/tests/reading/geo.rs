@@ -63,7 +63,12 @@ async fn stocked(t: &TestDb) -> Odm {
 
 /// The ids of what is found; a server that lacks the operator says so.
 async fn found(odm: &Odm, filter: Filter<District>) -> Vec<i32> {
-    let found = odm.collection::<District>().find_all().filter(filter).all().await;
+    let found = odm
+        .collection::<District>()
+        .find_all()
+        .matching(filter)
+        .all()
+        .await;
     let mut ids: Vec<i32> = match found {
         Ok(found) => found.iter().map(|district| district.id).collect(),
         Err(error) => odm_tests::skip(&format!("lacks a geospatial operator: {error}")),

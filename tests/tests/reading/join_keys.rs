@@ -351,7 +351,7 @@ fn a_limit_loses_no_child_where_a_collation_compares_texts() {
         let query = || owners.find_all().sort(|o| o.id.asc());
         // Of several parents, and of one.
         assert_eq!(of(query().include(first).all().await.unwrap()), [[1], [3]]);
-        let kate = || query().and(|o| o.id.eq("Kate"));
+        let kate = || query().filter(|o| o.id.eq("Kate"));
         assert_eq!(of(kate().include(first).all().await.unwrap()), [[1]]);
         let all = |o: PathsOf<Owner>| o.children::<Pet>().sort(|p| p.at.asc());
         assert_eq!(of(kate().include(all).all().await.unwrap()), [[1, 2]]);

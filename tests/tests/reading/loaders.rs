@@ -1513,7 +1513,7 @@ fn a_document_without_its_reference_is_named_and_left_out() {
             bad(&query().include(main).lookup().all().await.unwrap_err()),
             *first
         );
-        let second = query().and(|p| p.id.eq(1)).include(main).one().await;
+        let second = query().filter(|p| p.id.eq(1)).include(main).one().await;
         assert_eq!(bad(&second.unwrap_err()), *first);
         // A document that can't be decoded is not a missing one.
         let chosen = |p: ProductFields| (p.main.leave_out_missing(), p.second);

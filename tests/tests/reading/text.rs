@@ -138,9 +138,9 @@ fn the_words_are_a_value_in_every_command() {
         ] {
             // Its result is not looked at: without the index the server refuses it.
             let filter = doc! { "$text": { "$search": words } };
-            all.find(|_| text(words)).all().await.ok();
+            all.find_text(words).all().await.ok();
             assert_eq!(last().get_document("filter").unwrap(), &filter);
-            all.find(|_| text(words)).count().await.ok();
+            all.find_text(words).count().await.ok();
             let counted = last();
             let stages = counted.get_array("pipeline").unwrap();
             assert_eq!(
@@ -191,10 +191,7 @@ fn scores_are_read_beside_the_documents_the_best_first() {
         );
         assert_eq!(command.get_document("projection").unwrap(), &score);
         assert_eq!(command.get_document("sort").unwrap(), &score);
-        let titles = all
-            .find(|_| text("coffee"))
-            .select::<Title>()
-            .sort(|a| a.id.asc());
+        let titles = all.find_text("coffee").select::<Title>().sort(|a| a.id.asc());
         titles.with_score().one().await.ok();
         let command = last();
         let mut projection = doc! { "title": 1, "_id": 0 };
@@ -223,12 +220,7 @@ fn words_phrases_and_excluded_words_are_searched() {
         let all = odm.collection::<Article>();
         all.insert_many(articles()).await.unwrap();
         let found = async |words: &str| {
-            let found = all
-                .find(|_| text(words))
-                .sort(|a| a.id.asc())
-                .all()
-                .await
-                .unwrap();
+            let found = all.find_text(words).sort(|a| a.id.asc()).all().await.unwrap();
             found.iter().map(|article| article.id).collect::<Vec<_>>()
         };
         assert_eq!(found("coffee").await, [1, 3, 4], "in either field, in any case");
@@ -258,7 +250,7 @@ fn words_phrases_and_excluded_words_are_searched() {
             .unwrap();
         assert_eq!(changed.modified, 1);
         // The title weighs five times as much as the body.
-        let scored = all.find(|_| text("coffee")).with_score().all().await.unwrap();
+        let scored = all.find_text("coffee").with_score().all().await.unwrap();
         let order: Vec<i32> = scored.iter().map(|(_, article)| article.id).collect();
         assert_eq!(order.first(), Some(&1));
         assert!(
@@ -266,7 +258,7 @@ fn words_phrases_and_excluded_words_are_searched() {
                 .windows(2)
                 .all(|pair| pair[0].0 >= pair[1].0 && pair[1].0 > 0.0)
         );
-        let best = all.find(|_| text("coffee")).select::<Title>().with_score().one();
+        let best = all.find_text("coffee").select::<Title>().with_score().one();
         let (score, best) = best.await.unwrap().unwrap();
         assert!(score > 0.0 && best.title == "Coffee");
         let exact = all.find(|_| text(Search::new("Coffee").case_sensitive())).count();
@@ -280,7 +272,7 @@ fn words_phrases_and_excluded_words_are_searched() {
             })
             .await
             .unwrap();
-        let error = silent.find(|_| text("coffee")).all().await.unwrap_err();
+        let error = silent.find_text("coffee").all().await.unwrap_err();
         assert_eq!(error.driver_error().and_then(code), Some(27), "{error}");
     });
 }

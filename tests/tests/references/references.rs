@@ -306,7 +306,7 @@ fn references_are_changed_like_any_other_value() {
         let task = tasks.insert(new).await.unwrap();
 
         tasks
-            .update(&task)
+            .update(task.id)
             .set(|t| t.owner, rod.to_ref())
             .set(|t| t.done_by, kate.to_ref())
             .set(|t| t.customer, Ref::new(2))
@@ -336,7 +336,7 @@ fn references_are_changed_like_any_other_value() {
         );
 
         tasks
-            .update(&task)
+            .update(task.id)
             .unset(|t| t.done_by)
             .set(|t| t.note.author, None)
             .push_all(|t| t.watchers, [rod.to_ref(), rod.to_ref()])
@@ -353,7 +353,7 @@ fn references_are_changed_like_any_other_value() {
         assert_eq!(changed.get("topics"), Some(&bson!([])));
 
         tasks
-            .update(&task)
+            .update(task.id)
             .pull(|t| t.watchers, rod.to_ref())
             .await
             .unwrap();
@@ -386,7 +386,7 @@ fn an_array_of_references_has_its_bound_everywhere() {
             ..task(1, &kate)
         };
         let task = tasks.insert(some).await.unwrap();
-        let full = tasks.update(&task).push(|t| t.watchers, kate.to_ref()).await;
+        let full = tasks.update(task.id).push(|t| t.watchers, kate.to_ref()).await;
         assert!(matches!(full, Err(Error::ArrayFull { max: 3, .. })), "{full:?}");
 
         // The server's validator has the bounds and the types of the ids.
@@ -453,13 +453,13 @@ fn a_reference_to_one_of_several_documents_is_stored_with_its_type() {
         assert_eq!(of.count().await.unwrap(), 1);
 
         posts
-            .update(&post)
+            .update(post.id)
             .set(|p| p.about, a.to_ref())
             .set(|p| p.cover.of, post.to_ref())
             .push(|p| p.more, kate.to_ref())
             .await
             .unwrap();
-        posts.update(&post).pull(|p| p.more, a.to_ref()).await.unwrap();
+        posts.update(post.id).pull(|p| p.more, a.to_ref()).await.unwrap();
         assert_eq!(
             stored(&t, "posts", 1).await,
             doc! {

@@ -268,7 +268,7 @@ fn an_id_may_be_compared_by_a_collation() {
         }
         let read = |path: &str| pages.update(path).inc(|p| p.reads, 1).collation(ignore_case());
         assert_eq!(read("HOME").await.unwrap().matched, 1);
-        assert_eq!(read("HOME").returning().await.unwrap().unwrap().reads, 2);
+        assert_eq!(read("HOME").returning().await.unwrap().reads, 2);
         let several = read("NEWS").await.unwrap_err();
         assert!(
             several

@@ -1058,7 +1058,7 @@ async fn echo(write: InTransaction<Echo>) -> Result<()> {
         write
             .tx
             .collection::<Echo>()
-            .update(&after)
+            .update(after.id)
             .inc(|e| e.count, 1)
             .await?;
     }
@@ -1071,7 +1071,7 @@ async fn echo_later(write: Committed<Echo>) -> Result<()> {
         write
             .odm
             .collection::<Echo>()
-            .update(&after)
+            .update(after.id)
             .inc(|e| e.count, 1)
             .await?;
     }

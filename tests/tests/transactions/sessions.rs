@@ -256,23 +256,13 @@ async fn every_operation(tx: &Tx, steps: &mut Steps<'_>) -> odm::Result<()> {
         .await?;
     assert_eq!((done.matched, done.modified), (1, 1));
     steps.step("update", "update");
-    let changed = writers
-        .update(10)
-        .inc(|w| w.rank, 1)
-        .returning()
-        .await?
-        .expect("it is there");
+    let changed = writers.update(10).inc(|w| w.rank, 1).returning().await?;
     assert_eq!(
         (changed.name.as_str(), changed.rank, changed.tags.len()),
         ("new", 11, 1)
     );
     steps.step("returning", "findAndModify");
-    let before = writers
-        .update(10)
-        .inc(|w| w.rank, 1)
-        .returning_before()
-        .await?
-        .expect("it is there");
+    let before = writers.update(10).inc(|w| w.rank, 1).returning_before().await?;
     assert_eq!(before.rank, 11);
     steps.step("returning_before", "findAndModify");
     let done = writers

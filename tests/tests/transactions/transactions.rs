@@ -41,7 +41,7 @@ fn a_transaction_is_all_or_nothing() {
 
         let error = odm
             .transaction(async |tx| {
-                tx.collection::<Shop>().delete(&ada).await?;
+                tx.collection::<Shop>().delete(ada.id).await?;
                 tx.collection::<Note>().insert(note(1)).await?; // a twin
                 Ok(())
             })
@@ -52,7 +52,7 @@ fn a_transaction_is_all_or_nothing() {
 
         let error = odm
             .transaction(async |tx| {
-                tx.collection::<Shop>().delete(&ada).await?;
+                tx.collection::<Shop>().delete(ada.id).await?;
                 Err::<(), _>(Error::application("the shop is needed"))
             })
             .await

@@ -513,21 +513,18 @@ fn an_operation_is_no_conflict_with_itself() {
                 .set(|p| p.friends, friends)
                 .returning()
                 .await
-                .unwrap()
                 .unwrap();
             let kate = people
                 .update(&kate)
                 .push(|p| p.tasks, Ref::new(20))
                 .returning()
                 .await
-                .unwrap()
                 .unwrap();
             let mut kate = people
                 .update(&kate)
                 .pull(|p| p.tasks, Ref::new(10))
                 .returning()
                 .await
-                .unwrap()
                 .unwrap();
             kate.friends.pop();
             let kate = people.replace(kate).await.unwrap();
@@ -538,7 +535,6 @@ fn an_operation_is_no_conflict_with_itself() {
                 .set(|t| t.owner, Some(Ref::new(2)))
                 .returning()
                 .await
-                .unwrap()
                 .unwrap();
             assert_eq!(tasks.delete(&plan).await.unwrap().deleted, 1);
             // Friends of the same condition go together, and a shelf with its books, which unlink it.

@@ -56,7 +56,7 @@ fn spans_describe_the_operation_without_values() {
                 "{log}"
             );
             shops.find(|s| s.name.eq("Secret Name")).all().await.unwrap();
-            shops.update(&ada).set(|s| s.note, "Secret note").await.unwrap();
+            shops.update(ada.id).set(|s| s.note, "Secret note").await.unwrap();
             let log = captured.take();
             assert!(
                 log.contains(r#"operation="find" round_trips=1 documents=1"#),
@@ -166,7 +166,7 @@ fn a_span_ends_with_the_kind_of_its_error_and_no_values() {
             .unwrap_err();
         ended_with("insert_many", "InsertMany");
         shops
-            .update(&ada)
+            .update(ada.id)
             .set(|s| s.name, "Secret Bob")
             .await
             .unwrap_err();

@@ -179,7 +179,7 @@ fn conditions_on_items_that_name_none() {
         };
         // A condition without a change is not sent: the server refuses one that nothing uses.
         shops
-            .update(&ada)
+            .update(ada.id)
             .set(|s| s.stars, 2)
             .elem(|s| s.items, |i| i.quantity.eq(1), |i| i)
             .each(|s| s.items, |i| i)
@@ -187,13 +187,13 @@ fn conditions_on_items_that_name_none() {
             .await
             .unwrap();
         shops
-            .update(&ada)
+            .update(ada.id)
             .elem(|s| s.items, |_| Filter::all(), |i| i.inc(|i| i.quantity, 5))
             .await
             .unwrap();
         assert_eq!(quantities().await, [6, 7]);
         shops
-            .update(&ada)
+            .update(ada.id)
             .elem(|s| s.items, |_| Filter::or([]), |i| i.inc(|i| i.quantity, 5))
             .await
             .unwrap();

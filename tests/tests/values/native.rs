@@ -348,7 +348,7 @@ macro_rules! table {
                     assert_eq!(holders.find(|h| h.row.eq(all[0].to_ref())).one().await.unwrap(), Some(holder));
                     let [_, b, c] = &values;
                     let changed = rows
-                        .update(&all[0])
+                        .update(&all[0].id)
                         .set(|r| r.plain, c)
                         .set(|r| r.optional, None)
                         .push(|r| r.list, b)
@@ -358,7 +358,6 @@ macro_rules! table {
                         .set(|r| r.inner.at, b)
                         .returning()
                         .await
-                        .unwrap()
                         .unwrap();
                     let (b, c) = (&all[1].plain, &all[2].plain);
                     assert_eq!((&changed.plain, &changed.optional), (c, &None));
@@ -367,16 +366,16 @@ macro_rules! table {
                     assert_eq!((&changed.map["l"], &changed.wrapped.0, &changed.inner.at), (b, b, b));
                     assert_eq!(holders.get(1).await.unwrap().unwrap().plain, *c);
                     let change = rows
-                        .update(&all[0])
+                        .update(&all[0].id)
                         .elem(|r| r.list, |item| item.eq(&values[1]), |item| item.set(|item| item, &values[2]))
                         .min(|r| r.plain, &values[1])
                         .pull(|r| r.maybe, Some(values[1].clone()));
-                    let changed = change.returning().await.unwrap().unwrap();
+                    let changed = change.returning().await.unwrap();
                     assert_eq!((&changed.list[1], &changed.plain), (c, b));
                     assert_eq!(changed.maybe, all[0].maybe);
-                    rows.update(&all[0]).replace_item(|r| r.list, &values[2], &values[1]).await.unwrap();
-                    rows.update(&all[0]).add_to_set(|r| r.list, &values[1]).await.unwrap();
-                    let changed = rows.update(&all[0]).unset(|r| r.optional).returning().await.unwrap().unwrap();
+                    rows.update(&all[0].id).replace_item(|r| r.list, &values[2], &values[1]).await.unwrap();
+                    rows.update(&all[0].id).add_to_set(|r| r.list, &values[1]).await.unwrap();
+                    let changed = rows.update(&all[0].id).unset(|r| r.optional).returning().await.unwrap();
                     assert_eq!((changed.list.len(), changed.optional), (2, None));
 
                     // No other type is taken, nor read.
@@ -513,7 +512,7 @@ macro_rules! table {
                     // Updates: of the first document, to the last value.
                     let (given, last) = (values.last().unwrap(), stored.last().unwrap());
                     let changed = rows
-                        .update(&all[0])
+                        .update(&all[0].id)
                         .set(|r| r.bare, given)
                         .set(|r| r.plain, given)
                         .set(|r| r.optional, given.clone())
@@ -523,7 +522,7 @@ macro_rules! table {
                         .set(|r| r.tagged, Tagged::Some(Inner { at: given.clone() }))
                         .set(|r| r.inner.at, given)
                         .returning();
-                    let changed = changed.await.unwrap().unwrap();
+                    let changed = changed.await.unwrap();
                     buckets.edit(0, |i| i.at.eq(&values[0]), |i| i.set(|i| i.at, given)).await.unwrap();
                     let holder = holders.get(0).required().await.unwrap();
                     let total = totals.get(0).required().await.unwrap();
@@ -849,7 +848,7 @@ mod derived {
             assert_eq!((shop.latest, shop.first), (Some(all[2].at), Some(uuid(1))));
 
             let changed = sales
-                .update(&all[0])
+                .update(&all[0].id)
                 .inc(|s| s.total, Money(Decimal::new(1, 2)))
                 .inc(|s| s.tip, Decimal::ONE)
                 .dec(|s| s.cents, Cents(1))
@@ -857,7 +856,6 @@ mod derived {
                 .set_key(|s| s.items, "b", 2)
                 .returning()
                 .await
-                .unwrap()
                 .unwrap();
             assert_eq!(
                 (changed.total, changed.tip),
@@ -874,7 +872,7 @@ mod derived {
                     && changed.created_at.unix_timestamp() > 1_700_000_000
             );
             let refused = sales
-                .update(&all[0])
+                .update(&all[0].id)
                 .inc(|s| s.took, Duration::from_secs(59))
                 .await;
             assert!(refused.is_err());
@@ -959,19 +957,17 @@ mod derived {
             let slow = sales.find(|s| (expr(s.closed) - expr(s.at)).gt(expr(s.took)));
             assert_eq!(slow.count().await.unwrap(), 3);
             let changed = sales
-                .update(&all[1])
+                .update(all[1].id)
                 .current_date(|s| s.closed)
                 .returning()
                 .await
-                .unwrap()
                 .unwrap();
             assert!(changed.closed > all[1].closed);
             let changed = sales
-                .update(&all[1])
+                .update(all[1].id)
                 .compute(|s| s.closed, |s| expr(s.at))
                 .returning()
                 .await
-                .unwrap()
                 .unwrap();
             assert_eq!(changed.closed, all[1].at);
         });
@@ -1079,7 +1075,7 @@ mod numbered {
                 .update(Level::Low)
                 .set(|t| t.code, Code::None)
                 .push(|t| t.past, Level::High);
-            let changed = change.returning().await.unwrap().unwrap();
+            let changed = change.returning().await.unwrap();
             assert_eq!((changed.code, changed.past[1]), (Some(Code::None), Level::High));
             for wrong in [Bson::Int32(10), Bson::from("Low"), Bson::Double(1.5)] {
                 let set = doc! { "$set": { "level": wrong.clone() } };

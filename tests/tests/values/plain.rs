@@ -178,7 +178,7 @@ fn a_model_without_serde_is_stored_found_and_changed() {
             .set(|p| p.size, Size::NotMeasured)
             .set(|p| p.made_on, None)
             .push(|p| p.checked_on, date(11));
-        let changed = change.returning().await.unwrap().unwrap();
+        let changed = change.returning().await.unwrap();
         assert_eq!((changed.size, changed.made_on), (Size::NotMeasured, None));
         let priced: Vec<Priced> = products.find_all().select().all().await.unwrap();
         assert_eq!(priced[0].price.to_string(), "9.90");

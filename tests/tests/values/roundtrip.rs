@@ -396,7 +396,7 @@ where
                         .collect();
                     found.sort();
                     prop_assert_eq!(&want, &found, "found as it was inserted");
-                    collection.delete_where(|_| Filter::all()).await.unwrap();
+                    collection.delete_all().await.unwrap();
                     Ok(())
                 })
             })

@@ -745,7 +745,7 @@ fn strings_are_normalized_in_values_conditions_and_upserts() {
             .upsert_with(new(1, "kate"))
             .await
             .unwrap();
-        let all = members.find(|_| Filter::all()).count().await.unwrap();
+        let all = members.find_all().count().await.unwrap();
         assert_eq!(all, 1);
         // A replacement and a batch.
         members

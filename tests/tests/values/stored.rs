@@ -155,13 +155,7 @@ fn whole_doubles_are_read_as_integers() {
         assert_eq!(joined, [(shop(), vec![visit])]);
 
         let seen = shops.get(1).await.unwrap().unwrap();
-        let changed = shops
-            .update(&seen)
-            .inc(|s| s.count, 1)
-            .returning()
-            .await
-            .unwrap()
-            .unwrap();
+        let changed = shops.update(&seen).inc(|s| s.count, 1).returning().await.unwrap();
         let expected = Shop {
             count: 6,
             version: 2,

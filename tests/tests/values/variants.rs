@@ -464,7 +464,7 @@ fn a_change_within_a_variant_is_made_where_a_document_has_it() {
 
         // Of many documents, those with another variant stay as they are.
         let done = orders
-            .update_where(|_| Filter::all())
+            .update_all()
             .inc(|o| o.status.shipped.code, 10)
             .await
             .unwrap();

@@ -43,7 +43,7 @@ fn an_operation_outlives_the_collection_that_it_was_built_from() {
         update = update.set(|n| n.text, "changed");
         assert_eq!(update.await.unwrap().modified, 1);
         let returning = odm.collection::<Note>().update(1).inc(|n| n.stars, 1).returning();
-        assert_eq!(returning.await.unwrap().unwrap().stars, 2);
+        assert_eq!(returning.await.unwrap().stars, 2);
         let every = odm
             .collection::<Note>()
             .update_where(|n| n.id.gt(1))

@@ -13,7 +13,7 @@ fn a_bulk_writes_to_several_collections() {
         let (shops, notes) = (odm.collection::<Shop>(), odm.collection::<Note>());
         let ada = shops.insert(shop("Ada", 1)).await.unwrap();
         let gone = shops.insert(shop("Gone", 1)).await.unwrap();
-        shops.delete(&gone).await.unwrap();
+        shops.delete(gone.id).await.unwrap();
         let full = shops
             .insert(NewShop {
                 tags: vec!["x".into(); 5],
@@ -27,14 +27,14 @@ fn a_bulk_writes_to_several_collections() {
             .bulk()
             .insert(shop("Bob", 2))
             .insert(note(1))
-            .update(&ada, |u| u.set(|s| s.stars, 3).push(|s| s.tags, "bulk"))
-            .update(&gone, |u| u.set(|s| s.stars, 3))
-            .update(&full, |u| u.push(|s| s.tags, "y"))
+            .update::<Shop>(ada.id, |u| u.set(|s| s.stars, 3).push(|s| s.tags, "bulk"))
+            .update::<Shop>(gone.id, |u| u.set(|s| s.stars, 3))
+            .update::<Shop>(full.id, |u| u.push(|s| s.tags, "y"))
             .update_where(
                 |s: ShopFields| s.name.eq("Bob"),
                 |u| u.elem(|s| s.items, |i| i.quantity.eq(1), |i| i.inc(|i| i.quantity, 1)),
             )
-            .update(&ada, |u| u)
+            .update::<Shop>(ada.id, |u| u)
             .delete::<Note>(99_i64)
             .await
             .unwrap();
@@ -126,7 +126,7 @@ fn the_way_of_older_servers_does_the_same() {
         let (shops, notes) = (odm.collection::<Shop>(), odm.collection::<Note>());
         let ada = shops.insert(shop("Ada", 1)).await.unwrap();
         let gone = shops.insert(shop("Gone", 1)).await.unwrap();
-        shops.delete(&gone).await.unwrap();
+        shops.delete(gone.id).await.unwrap();
         t.commands.clear();
         let done = odm
             .bulk()
@@ -134,11 +134,11 @@ fn the_way_of_older_servers_does_the_same() {
             .insert(shop("Bob", 2))
             .insert(shop("Cid", 2))
             .insert(note(1))
-            .update(&ada, |u| {
+            .update::<Shop>(ada.id, |u| {
                 u.set(|s| s.stars, 3)
                     .elem(|s| s.items, |i| i.quantity.eq(1), |i| i.set(|i| i.quantity, 9))
             })
-            .update(&gone, |u| u.set(|s| s.stars, 3))
+            .update::<Shop>(gone.id, |u| u.set(|s| s.stars, 3))
             .replace(Shop {
                 stars: 2,
                 ..gone.clone()
@@ -181,7 +181,7 @@ fn the_way_of_older_servers_does_the_same() {
             .unordered()
             .insert(shop("Ada", 1))
             .insert(note(1))
-            .delete(&ada);
+            .delete::<Shop>(ada.id);
         let Err(Error::Bulk { errors, done }) = bulk.await else {
             panic!("a twin was inserted")
         };
@@ -201,8 +201,8 @@ fn positions_are_those_of_the_writes_that_were_given() {
             // The first two change nothing, so they are not sent.
             let bulk = odm
                 .bulk()
-                .update(&ada, |u| u)
-                .update(&ada, |u| u)
+                .update::<Shop>(ada.id, |u| u)
+                .update::<Shop>(ada.id, |u| u)
                 .insert(shop(if old { "Old" } else { "New" }, 1))
                 .insert(shop("Ada", 1));
             let bulk = if old {
@@ -228,9 +228,9 @@ fn writes_that_a_bulk_did_not_try_are_not_reported_as_missing() {
         let bulk = odm
             .bulk()
             .without_bulk_write_command()
-            .update(&ada, |u| u.set(|s| s.name, "Bob")) // a twin
-            .update(&ada, |u| u.set(|s| s.stars, 2))
-            .update(&bob, |u| u.set(|s| s.stars, 2));
+            .update::<Shop>(ada.id, |u| u.set(|s| s.name, "Bob")) // a twin
+            .update::<Shop>(ada.id, |u| u.set(|s| s.stars, 2))
+            .update::<Shop>(bob.id, |u| u.set(|s| s.stars, 2));
         let Err(Error::Bulk { errors, done }) = bulk.await else {
             panic!("a twin was made")
         };

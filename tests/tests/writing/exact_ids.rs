@@ -126,7 +126,7 @@ fn a_deletion_of_one_document_is_sent_by_its_exact_id() {
             "delete" |odm| odm.collection::<Board>().delete(1);
             "delete of a document" |odm| async move {
                 let board = odm.collection::<Board>().get(1).await?.unwrap();
-                odm.collection::<Board>().delete(&board).await
+                odm.collection::<Board>().delete(board.id).await
             };
             "bulk" |odm| odm.bulk().delete::<Board>(1);
             "delete_where" |odm| odm.collection::<Board>().delete_where(|b| b.id.eq(1) & b.tenant.eq("a"));

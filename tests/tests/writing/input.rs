@@ -83,7 +83,7 @@ fn user_input_is_never_an_operator() {
             );
             // Stored, it is read back as it was sent.
             shops
-                .update(&ada)
+                .update(ada.id)
                 .set(|s| s.note, Some(sent.clone()))
                 .await
                 .unwrap();
@@ -99,12 +99,12 @@ fn user_input_is_never_an_operator() {
             );
             // As a map's key it is refused or stored, never executed.
             let before = shops.get(ada.id).await.unwrap().unwrap();
-            if shops.update(&ada).set_key(|s| s.hours, &sent, 1).await.is_ok() {
+            if shops.update(ada.id).set_key(|s| s.hours, &sent, 1).await.is_ok() {
                 assert_eq!(
                     shops.get(ada.id).await.unwrap().unwrap().hours.get(&sent),
                     Some(&1)
                 );
-                shops.update(&ada).unset_key(|s| s.hours, &sent).await.unwrap();
+                shops.update(ada.id).unset_key(|s| s.hours, &sent).await.unwrap();
             }
             assert_eq!(
                 shops.get(ada.id).await.unwrap().unwrap().hours,
@@ -138,7 +138,7 @@ fn compared_and_set_values_equal_inserted_ones() {
             visits.find(|v| v.from.in_([here])).all().await.unwrap(),
             std::slice::from_ref(&kept)
         );
-        visits.update(&other).set(|v| v.from, there).await.unwrap();
+        visits.update(other.id).set(|v| v.from, there).await.unwrap();
         let read = visits.find(|v| v.from.eq(there)).one().await.unwrap().unwrap();
         assert_eq!((read.id, read.from), (other.id, there));
     });
@@ -179,8 +179,8 @@ fn extended_json_of_a_user_is_a_value() {
             assert_eq!(others, [text.clone(), list.clone()], "{sent}");
             // Set, it is stored as it was sent; before MongoDB 5.0 an update refuses a name with a dollar (52).
             let other = serde_json::json!("another one");
-            visits.update(&same).set(|v| v.sent, &other).await.unwrap();
-            let set = visits.update(&same).set(|v| v.sent, &sent).await;
+            visits.update(same.id).set(|v| v.sent, &other).await.unwrap();
+            let set = visits.update(same.id).set(|v| v.sent, &sent).await;
             let old = odm.server().await.unwrap().max_wire_version() < 13;
             let named = sent
                 .as_object()
@@ -202,12 +202,12 @@ fn extended_json_of_a_user_is_a_value() {
             options: "".try_into().unwrap(),
         });
         visits
-            .update(&text)
+            .update(text.id)
             .set(|v| v.any, Bson::from("text"))
             .await
             .unwrap();
         assert_eq!(visits.find(|v| v.any.in_([&pattern])).count().await.unwrap(), 0);
-        visits.update(&list).set(|v| v.any, &pattern).await.unwrap();
+        visits.update(list.id).set(|v| v.any, &pattern).await.unwrap();
         assert_eq!(visits.find(|v| v.any.in_([&pattern])).count().await.unwrap(), 1);
         assert_eq!(visits.find(|v| v.any.eq(&pattern)).count().await.unwrap(), 1);
         assert_eq!(visits.find(|v| v.any.ne(&pattern)).count().await.unwrap(), 1);

@@ -288,7 +288,7 @@ fn a_change_beside_one_of_missing_items_is_not_lost_without_a_word() {
             "{refused}"
         );
         let of_many = exams
-            .update_where(|_| Filter::all())
+            .update_all()
             .push(|e| e.tags, "new")
             .each(|e| e.times, |time| time.mul(|time| time, 2.0));
         let done = of_many.await.unwrap();
@@ -311,16 +311,14 @@ fn a_struct_that_is_null_holds_back_writes_within_it() {
         ];
         sensors.insert_many(all.clone()).await.unwrap();
         t.commands.take();
-        let set = sensors.update_where(|_| Filter::all()).set(|s| s.range.min, 7);
+        let set = sensors.update_all().set(|s| s.range.min, 7);
         let done = set.await.unwrap();
         assert_eq!((done.matched, done.modified, done.refused), (2, 2, 1));
-        let within = sensors
-            .update_where(|_| Filter::all())
-            .inc(|s| s.range.step.by, 5);
+        let within = sensors.update_all().inc(|s| s.range.step.by, 5);
         let done = within.await.unwrap();
         assert_eq!((done.matched, done.modified, done.refused), (1, 1, 2));
         let items = sensors
-            .update_where(|_| Filter::all())
+            .update_all()
             .each(|s| s.ranges, |range| range.set(|r| r.step.by, 9));
         let done = items.await.unwrap();
         assert_eq!((done.matched, done.modified, done.refused), (1, 1, 2));
@@ -344,7 +342,7 @@ fn a_struct_that_is_null_holds_back_writes_within_it() {
         }
         // What takes something away finds nothing to take: the server refuses to look for it within `null` (code 28).
         sensors.update(2).pull(|s| s.range.seen, 8).await.unwrap();
-        let pull = sensors.update_where(|_| Filter::all()).pull(|s| s.range.seen, 8);
+        let pull = sensors.update_all().pull(|s| s.range.seen, 8);
         assert_eq!(pull.await.unwrap().refused, 0);
         let mixed = sensors
             .update(2)
@@ -359,7 +357,7 @@ fn a_struct_that_is_null_holds_back_writes_within_it() {
         one.range = Some(sensors::range(7, None));
         three.range = Some(sensors::range(7, Some(5)));
         three.ranges = vec![sensors::range(3, Some(9))];
-        let mut stored = sensors.find(|_| Filter::all()).all().await.unwrap();
+        let mut stored = sensors.find_all().all().await.unwrap();
         stored.sort_by_key(|sensor| sensor.id);
         assert_eq!(stored, [one, two, three]);
 
@@ -614,7 +612,7 @@ fn pushed_items_stand_where_they_are_placed_and_the_array_keeps_some() {
             .push_into(|e| e.scores, [0], |s| s.position(0))
             .await;
         assert!(matches!(full, Err(Error::ArrayFull { .. })), "{full:?}");
-        let many = exams.update_where(|_| Filter::all());
+        let many = exams.update_all();
         let many = many
             .push_into(|e| e.scores, [3, 4], |s| s.keep_last(2))
             .await

@@ -180,7 +180,7 @@ fn items_in_items_are_changed_by_their_conditions() {
         let bulk = odm.bulk().update::<Manual>(1, |m| m.each(|m| m.sections, all));
         assert_eq!(bulk.await.unwrap().modified, 1);
         let done = manuals
-            .update_where(|_| Filter::all())
+            .update_all()
             .each(|m| m.sections, |s| s.each(|s| s.parts, |p| p.set(|p| p.price, 3)))
             .await
             .unwrap();
@@ -227,7 +227,7 @@ fn an_update_without_items_in_items_changes_nothing() {
         );
         // An item without the array is left as it is, beside one that has it.
         let done = manuals
-            .update_where(|_| Filter::all())
+            .update_all()
             .each(
                 |m| m.sections,
                 |s| s.each(|s| s.tags, |tag| tag.set(|t| t, "new")),
@@ -292,7 +292,7 @@ fn bounds_hold_for_items_in_items() {
         );
         assert_eq!(broken(sizes).await.0, "sections.parts.sizes");
         let many = manuals
-            .update_where(|_| Filter::all())
+            .update_all()
             .each(|m| m.sections, |s| s.each(|s| s.parts, |p| p.inc(|p| p.count, 5)))
             .await
             .unwrap();

@@ -92,14 +92,14 @@ fn filters_find_matching_documents() {
         let shops = odm.collection::<Shop>();
         let made = three(&shops).await;
         shops
-            .update(&made[1])
+            .update(made[1].id)
             .set(|s| s.note, "x")
             .push(|s| s.tags, "wine")
             .push(|s| s.items, item("c", 9))
             .await
             .unwrap();
         shops
-            .update(&made[2])
+            .update(made[2].id)
             .unset(|s| s.owner)
             .unset(|s| s.place)
             .await
@@ -174,7 +174,7 @@ fn filters_find_matching_documents() {
             names(shops.find(|_| Filter::raw(doc! { "stars": { "$mod": [2, 1] } }))).await,
             ["Ada", "Bob", "Cid"]
         );
-        assert_eq!(names(shops.find_all().and(|s| s.stars.eq(1))).await, ["Cid"]);
+        assert_eq!(names(shops.find_all().filter(|s| s.stars.eq(1))).await, ["Cid"]);
     });
 }
 
@@ -275,7 +275,7 @@ fn updates_change_the_named_fields() {
         let shops = odm.collection::<Shop>();
         let ada = shops.insert(shop("Ada", 3)).await.unwrap();
         let done = shops
-            .update(&ada)
+            .update(ada.id)
             .set(|s| s.note, "n")
             .inc(|s| s.stars, 1)
             .mul(|s| s.revenue, 2.0)
@@ -289,7 +289,7 @@ fn updates_change_the_named_fields() {
         );
 
         shops
-            .update(&ada)
+            .update(ada.id)
             .min(|s| s.stars, 2)
             .max(|s| s.revenue, 30.0)
             .unset(|s| s.note)
@@ -298,17 +298,21 @@ fn updates_change_the_named_fields() {
         let now = shops.get(ada.id).await.unwrap().unwrap();
         assert_eq!((now.note, now.stars, now.revenue), (None, 2, 30.0));
 
-        shops.update(&ada).push_all(|s| s.tags, ["b", "c"]).await.unwrap();
-        shops.update(&ada).add_to_set(|s| s.tags, "b").await.unwrap();
+        shops
+            .update(ada.id)
+            .push_all(|s| s.tags, ["b", "c"])
+            .await
+            .unwrap();
+        shops.update(ada.id).add_to_set(|s| s.tags, "b").await.unwrap();
         assert_eq!(shops.get(ada.id).await.unwrap().unwrap().tags, ["food", "b", "c"]);
-        shops.update(&ada).pull(|s| s.tags, "b").await.unwrap();
-        shops.update(&ada).pop_first(|s| s.tags).await.unwrap();
+        shops.update(ada.id).pull(|s| s.tags, "b").await.unwrap();
+        shops.update(ada.id).pop_first(|s| s.tags).await.unwrap();
         assert_eq!(shops.get(ada.id).await.unwrap().unwrap().tags, ["c"]);
-        shops.update(&ada).pop(|s| s.tags).await.unwrap();
+        shops.update(ada.id).pop(|s| s.tags).await.unwrap();
         assert!(shops.get(ada.id).await.unwrap().unwrap().tags.is_empty());
 
         shops
-            .update(&ada)
+            .update(ada.id)
             .elem(
                 |s| s.items,
                 |i| i.sku_code.eq("b"),
@@ -322,7 +326,7 @@ fn updates_change_the_named_fields() {
             (1, 7, Some(1.5))
         );
         shops
-            .update(&ada)
+            .update(ada.id)
             .each(|s| s.items, |i| i.set(|i| i.price, 9.0))
             .await
             .unwrap();
@@ -337,21 +341,21 @@ fn updates_change_the_named_fields() {
                 .all(|i| i.price == Some(9.0))
         );
         shops
-            .update(&ada)
+            .update(ada.id)
             .pull_where(|s| s.items, |i| i.quantity.gt(5))
             .await
             .unwrap();
         assert_eq!(shops.get(ada.id).await.unwrap().unwrap().items.len(), 1);
         let old = shops.get(ada.id).await.unwrap().unwrap().items[0].clone();
         shops
-            .update(&ada)
+            .update(ada.id)
             .replace_item(|s| s.items, &old, item("z", 3))
             .await
             .unwrap();
         assert_eq!(shops.get(ada.id).await.unwrap().unwrap().items, [item("z", 3)]);
 
-        shops.update(&ada).set_key(|s| s.hours, "tue", 9).await.unwrap();
-        shops.update(&ada).unset_key(|s| s.hours, "mon").await.unwrap();
+        shops.update(ada.id).set_key(|s| s.hours, "tue", 9).await.unwrap();
+        shops.update(ada.id).unset_key(|s| s.hours, "mon").await.unwrap();
         assert_eq!(
             shops
                 .get(ada.id)
@@ -363,13 +367,13 @@ fn updates_change_the_named_fields() {
                 .collect::<Vec<_>>(),
             [("tue".to_owned(), 9)]
         );
-        shops.update(&ada).set(|s| s.owner.since, 1999).await.unwrap();
+        shops.update(ada.id).set(|s| s.owner.since, 1999).await.unwrap();
         assert_eq!(
             shops.get(ada.id).await.unwrap().unwrap().owner.unwrap().since,
             1999
         );
         shops
-            .update(&ada)
+            .update(ada.id)
             .raw(doc! { "$rename": { "note": "remark" } })
             .await
             .unwrap();
@@ -389,31 +393,31 @@ fn two_changes_of_one_field_are_refused_before_the_network() {
         };
         for error in [
             shops
-                .update(&ada)
+                .update(ada.id)
                 .set(|s| s.stars, 1)
                 .inc(|s| s.stars, 1)
                 .await
                 .unwrap_err(),
             shops
-                .update(&ada)
+                .update(ada.id)
                 .push(|s| s.tags, "x")
                 .pull(|s| s.tags, "y")
                 .await
                 .unwrap_err(),
             shops
-                .update(&ada)
+                .update(ada.id)
                 .set(|s| s.owner, owner)
                 .inc(|s| s.owner.since, 1)
                 .await
                 .unwrap_err(),
             shops
-                .update(&ada)
+                .update(ada.id)
                 .set(|s| s.stars, 1)
                 .set(|s| s.stars, 2)
                 .await
                 .unwrap_err(),
             shops
-                .update(&ada)
+                .update(ada.id)
                 .set(|s| s.note, "a")
                 .set_on_insert(|s| s.note, "b")
                 .upsert()
@@ -434,7 +438,7 @@ fn two_changes_of_one_field_are_refused_before_the_network() {
         assert!(t.commands.take().is_empty());
         // Neighbours do not meet.
         shops
-            .update(&ada)
+            .update(ada.id)
             .set(|s| s.stars, 2)
             .set(|s| s.note, "n")
             .set(|s| s.name, "no")
@@ -451,24 +455,22 @@ fn updates_give_documents_and_insert_them() {
         let shops = odm.collection::<Shop>();
         let ada = shops.insert(shop("Ada", 3)).await.unwrap();
         let after = shops
-            .update(&ada)
+            .update(ada.id)
             .set(|s| s.stars, 4)
             .returning()
             .await
-            .unwrap()
             .unwrap();
         assert_eq!(after.stars, 4);
         let before = shops
-            .update(&ada)
+            .update(ada.id)
             .set(|s| s.stars, 5)
             .returning_before()
             .await
-            .unwrap()
             .unwrap();
         assert_eq!(before.stars, 4);
         // Without a change the document is looked for.
         t.commands.clear();
-        let unchanged = shops.update(&ada).await.unwrap();
+        let unchanged = shops.update(ada.id).await.unwrap();
         assert_eq!((unchanged.matched, unchanged.modified), (1, 0));
         assert_eq!(t.commands.take(), ["find"]);
 
@@ -480,7 +482,7 @@ fn updates_give_documents_and_insert_them() {
         assert_eq!((many.matched, many.modified), (1, 1));
 
         // An upsert without a change makes sure that the document is there.
-        let there = shops.update(&ada).upsert_with(shop("Ada", 1));
+        let there = shops.update(ada.id).upsert_with(shop("Ada", 1));
         assert_eq!(there.await.unwrap().matched, 1);
 
         // An upsert of a whole document.
@@ -513,8 +515,24 @@ fn documents_are_replaced_and_deleted() {
         };
         assert_eq!(shops.replace(other.clone()).await.unwrap(), other);
         assert_eq!(shops.get(other.id).await.unwrap(), Some(other));
-        assert_eq!(shops.delete(&made[0]).await.unwrap().deleted, 1);
-        assert_eq!(shops.delete(made[0].id).await.unwrap().deleted, 0);
+        assert_eq!(shops.delete(made[0].id).await.unwrap().deleted, 1);
+        let again = shops.delete(made[0].id).await;
+        assert!(matches!(again, Err(Error::NotFound { .. })), "{again:?}");
+        // Of each write of one document, `optional` makes `None` of that.
+        let (id, gone) = (made[0].id, made[0].clone());
+        assert_eq!(shops.delete(id).optional().await.unwrap(), None);
+        assert_eq!(shops.replace(gone).optional().await.unwrap(), None);
+        let update = || shops.update(id).set(|s| s.stars, 1);
+        assert_eq!(update().optional().await.unwrap(), None);
+        assert_eq!(update().returning().optional().await.unwrap(), None);
+        assert_eq!(update().returning_before().optional().await.unwrap(), None);
+        let there = shops
+            .update(made[1].id)
+            .set(|s| s.stars, 1)
+            .optional()
+            .await
+            .unwrap();
+        assert_eq!(there.map(|done| done.matched), Some(1));
         assert!(matches!(
             shops.replace(made[0].clone()).await,
             Err(Error::NotFound {
@@ -524,7 +542,7 @@ fn documents_are_replaced_and_deleted() {
         ));
         t.commands.clear();
         assert!(matches!(
-            shops.update(&made[0]).set(|s| s.stars, 1).await,
+            shops.update(made[0].id).set(|s| s.stars, 1).await,
             Err(Error::NotFound { .. })
         ));
         assert_eq!(
@@ -551,7 +569,7 @@ fn pipelines_begin_typed_and_end_in_any_type() {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();
         let made = three(&shops).await;
-        shops.update(&made[0]).push(|s| s.tags, "wine").await.unwrap();
+        shops.update(made[0].id).push(|s| s.tags, "wine").await.unwrap();
         let by_tag: Vec<ByTag> = shops
             .aggregate()
             .filter(|s| s.stars.gte(3))

@@ -188,7 +188,6 @@ fn a_patch_changes_the_fields_that_it_names() {
             .apply(patch)
             .returning()
             .await
-            .unwrap()
             .unwrap();
         let expected = User {
             full_name: "Kate M.".into(),
@@ -230,7 +229,7 @@ fn a_patch_changes_the_fields_that_it_names() {
         assert!(odm.audit().await.unwrap().is_clean());
 
         let cleared = read(r#"{ "work": null, "team": null, "height": 180 }"#);
-        let after = users.update(1).apply(cleared).returning().await.unwrap().unwrap();
+        let after = users.update(1).apply(cleared).returning().await.unwrap();
         assert_eq!((after.work, after.team, after.look.height), (None, None, 180));
     });
 }
@@ -294,13 +293,7 @@ fn the_json_of_a_patch_is_that_of_its_document() {
         }"#;
         let by_shape: UserPatch = odm::json::from_str(json).unwrap();
         assert_eq!(by_shape, read(json));
-        let after = users
-            .update(1)
-            .apply(by_shape)
-            .returning()
-            .await
-            .unwrap()
-            .unwrap();
+        let after = users.update(1).apply(by_shape).returning().await.unwrap();
         assert_eq!((after.code.as_str(), after.home.city.as_str()), ("new", "Rome"));
         assert_eq!(
             odm::json::from_str::<UserPatch>("{}").unwrap(),
@@ -451,8 +444,6 @@ fn a_version_that_differs_refuses_a_patch() {
 
         let deleted = users.delete(1).if_version(3).await;
         assert!(matches!(deleted, Err(Error::Conflict { .. })), "{deleted:?}");
-        let all = users.delete_where(|u| u.id.eq(1)).if_version(4).await;
-        assert!(matches!(all, Err(Error::Query { .. })), "{all:?}");
         assert_eq!(users.delete(1).if_version(4).await.unwrap().deleted, 1);
     });
 }
@@ -461,7 +452,7 @@ fn a_version_that_differs_refuses_a_patch() {
 fn a_patch_without_fields_changes_nothing() {
     with_db(async |t| {
         let (odm, users) = stocked(&t).await;
-        let before = users.get(1).await.unwrap();
+        let before = users.get(1).required().await.unwrap();
         for empty in ["{}", r#"{ "home": {} }"#] {
             let patch = read(empty);
             assert_eq!(users.update(1).apply(patch.clone()).await.unwrap().modified, 0);
@@ -497,7 +488,7 @@ fn a_patch_without_fields_changes_nothing() {
             let absent = users.update(7).apply(patch).await;
             assert!(matches!(absent, Err(Error::NotFound { .. })), "{absent:?}");
         }
-        assert_eq!(users.get(1).await.unwrap(), before);
+        assert_eq!(users.get(1).required().await.unwrap(), before);
     });
 }
 

@@ -188,11 +188,7 @@ fn a_collation_of_the_collection_does_not_join_tenants() {
         assert_eq!(found.len(), 1);
         let refused = all.update(2).set(|p| p.n, 1).await;
         assert!(matches!(refused, Err(Error::NotFound { .. })), "{refused:?}");
-        let done = all
-            .update_where(|_| odm::Filter::all())
-            .inc(|p| p.n, 1)
-            .await
-            .unwrap();
+        let done = all.update_all().inc(|p| p.n, 1).await.unwrap();
         assert_eq!(done.matched, 1);
         let done = all
             .update_first(|p| p.name.eq("KATE"))
@@ -215,9 +211,9 @@ fn a_collation_of_the_collection_does_not_join_tenants() {
         let done = bulk.await.unwrap();
         assert_eq!((done.matched, done.deleted), (0, 0));
         assert_eq!(values(&t, "folded").await, [Some(2), Some(0), Some(0)]);
-        assert_eq!(all.delete(2).await.unwrap().deleted, 0);
+        assert_eq!(all.delete(2).optional().await.unwrap(), None);
         assert_eq!(all.delete_first(|p| p.id.gte(2)).await.unwrap(), None);
-        assert_eq!(all.delete_where(|_| odm::Filter::all()).await.unwrap().deleted, 1);
+        assert_eq!(all.delete_all().await.unwrap().deleted, 1);
         assert_eq!(values(&t, "folded").await, [None, Some(0), Some(0)]);
     });
 }
@@ -282,18 +278,13 @@ fn a_value_that_a_collation_could_mistake_is_refused() {
                 .unwrap_err(),
         );
         refused(
-            all.update_where(|_| odm::Filter::all())
+            all.update_all()
                 .set(|s| s.tenant, names())
                 .collation(folding())
                 .await
                 .unwrap_err(),
         );
-        refused(
-            all.delete_where(|_| odm::Filter::all())
-                .collation(folding())
-                .await
-                .unwrap_err(),
-        );
+        refused(all.delete_all().collation(folding()).await.unwrap_err());
         let odm = Odm::new(t.db.clone(), models![Listed, FoldedListed]).unwrap();
         refused(odm.scoped::<Listed>(|s| s.tenant.eq(names())).unwrap_err());
         let folded = Odm::new(t.db.clone(), models![Plain, Folded]).unwrap();

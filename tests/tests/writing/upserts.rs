@@ -120,11 +120,11 @@ struct Contract {
 }
 
 /// An upsert that gives its document: as it was, or as it is.
-async fn give<T: Document + DeserializeOwned>(upsert: odm::update::Update<T>, before: bool) -> Option<T> {
+async fn give<T: Document + DeserializeOwned>(upsert: odm::update::Upsert<T>, before: bool) -> Option<T> {
     if before {
         upsert.returning_before().await.unwrap()
     } else {
-        upsert.returning().await.unwrap()
+        Some(upsert.returning().await.unwrap())
     }
 }
 
@@ -256,7 +256,7 @@ fn upserts_that_give_their_document_meet() {
                         let votes = odm.collection::<Vote>();
                         let upsert = votes.update(id).set(|v| v.stars, stars).set(|v| v.public, true);
                         let upsert = upsert.set(|v| v.tags, vec![]).set(|v| v.above, Ref::new(1));
-                        upsert.upsert().returning().await.unwrap().unwrap()
+                        upsert.upsert().returning().await.unwrap()
                     }
                 });
                 futures::future::join_all(votes).await;
@@ -328,7 +328,6 @@ fn an_upsert_inserts_a_whole_document_with_its_changes() {
             .upsert_with(ann)
             .returning()
             .await
-            .unwrap()
             .unwrap();
         assert_eq!((stored.id, stored.name.as_str(), stored.visits), (id, "Ann", 5));
         t.commands.clear();

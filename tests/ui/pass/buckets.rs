@@ -55,7 +55,7 @@ struct View {
 async fn read(buckets: odm::Collection<Votes>, id: ObjectId) -> odm::Result<()> {
     buckets
         .find(|v| v.about.eq(Ref::new(1)) & v.room.gt(0))
-        .and(|v| v.list.elem(|vote| vote.weight.gt(1.0)) & v.list.bonus.exists(true))
+        .filter(|v| v.list.elem(|vote| vote.weight.gt(1.0)) & v.list.bonus.exists(true))
         .sort(|v| v.sum_bonus.desc())
         .include(|v| v.about)
         .all()

@@ -44,7 +44,7 @@ pub async fn copies(show: &mut Show, databases: &Databases) -> Result<()> {
         )
         .await?;
     show.check("all have their copy", count, 500)?;
-    let update = hosts.update(&host).set(|h| h.ipaddr, "10.0.0.1");
+    let update = hosts.update(host.id).set(|h| h.ipaddr, "10.0.0.1");
     show.step("The host moves to another address", update).await?;
     let count = show
         .step(
@@ -53,7 +53,7 @@ pub async fn copies(show: &mut Show, databases: &Databases) -> Result<()> {
         )
         .await?;
     show.check("all copies have followed", count, 500)?;
-    let update = hosts.update(&host).set(|h| h.name, "goofy");
+    let update = hosts.update(host.id).set(|h| h.name, "goofy");
     show.step("A change of a field without copies costs nothing extra", update)
         .await?;
     show.check("1 command", show.last_sent(), 1)?;
@@ -125,7 +125,7 @@ pub async fn subsets(show: &mut Show, databases: &Databases) -> Result<()> {
     show.check("their number", page.review_count, 200)?;
     show.check("and their average", page.rating.value(), Some(3.0))?;
     let newest = made.last().context("there are no reviews")?;
-    show.step("Delete the newest review", reviews.delete(newest))
+    show.step("Delete the newest review", reviews.delete(newest.id))
         .await?;
     let page = show
         .step("The page again", products.get(1))

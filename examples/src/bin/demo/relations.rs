@@ -69,7 +69,10 @@ pub async fn one_to_many(show: &mut Show, databases: &Databases) -> Result<()> {
     show.check("1000 parts, as many as there are references", count, 1000)?;
     show.check("2 commands", show.last_sent(), 2)?;
     let used = made.first().context("there are no parts")?;
-    match show.step("Delete a part that is used", parts.delete(used)).await {
+    match show
+        .step("Delete a part that is used", parts.delete(used.id))
+        .await
+    {
         Err(error @ Error::StillReferenced { .. }) => show.got(error.to_string()),
         other => bail!("a part that is used should not be deleted: {other:?}"),
     }
@@ -106,15 +109,15 @@ pub async fn two_way(show: &mut Show, databases: &Databases) -> Result<()> {
     };
     let plan = show.step("Insert a task of Kate's", tasks.insert(new)).await?;
     owners(show, &odm, (1, 0)).await?;
-    let change = tasks.update(&plan).set(|t| t.owner, rod.to_ref());
+    let change = tasks.update(plan.id).set(|t| t.owner, rod.to_ref());
     show.step("Reassign it to Rod: one call for three documents", change)
         .await?;
     owners(show, &odm, (0, 1)).await?;
-    let change = people.update(kate).push(|p| p.tasks, plan.to_ref());
+    let change = people.update(kate.id).push(|p| p.tasks, plan.to_ref());
     show.step("Push it onto Kate's list: the other side", change)
         .await?;
     owners(show, &odm, (1, 0)).await?;
-    show.step("Delete it", tasks.delete(&plan)).await?;
+    show.step("Delete it", tasks.delete(plan.id)).await?;
     owners(show, &odm, (0, 0)).await?;
     program(show, "two_way", two_way::run(databases.named("two_way"))).await?;
     program(

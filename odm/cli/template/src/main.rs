@@ -64,7 +64,10 @@ async fn run() -> odm::Result<()> {
     println!("joined:  {} of {} are left", joined[0].qty, joined[0].name);
 
     // Update. The part and every copy of its name change.
-    let done = parts.update(&grommet).set(|p| p.name, "#4 grommet").await?;
+    let done = parts
+        .update(grommet.id)
+        .set(|p| p.name, "#4 grommet")
+        .await?;
     println!(
         "updated: {} part, {} copy",
         done.modified, done.copies_updated

@@ -21,7 +21,7 @@ async fn a_renamed_part_is_renamed_in_products() -> odm::Result<()> {
         parts: vec![part.to_ref()],
     };
     let fan = products.insert(new).await?;
-    parts.update(&part).set(|p| p.name, "#4 grommet").await?;
+    parts.update(part.id).set(|p| p.name, "#4 grommet").await?;
 
     let page = products.get(fan.id).await?.expect("it was inserted above");
     assert_eq!(page.parts[0].name, "#4 grommet");

@@ -538,6 +538,23 @@ pub(in crate::engine) async fn answered(
         }
         Err(error) => vec![(None, error)],
     };
+    name_deleted(cx, new_ids, errors).await;
+    made
+}
+
+/// The error of a deletion that found no document.
+pub(crate) async fn nothing_deleted(cx: Cx<'_>, collection: &'static str, key: Document) -> Error {
+    let mut error = Error::NotFound {
+        collection,
+        key: Box::new(key),
+        deleted: false,
+    };
+    name_deleted(cx, &NewIds::new(), vec![(None, &mut error)]).await;
+    error
+}
+
+/// Says in errors which of the documents that they name are deleted and kept.
+async fn name_deleted(cx: Cx<'_>, new_ids: &NewIds, errors: Vec<(Option<usize>, &mut Error)>) {
     let mut asked: Vec<NamedDocuments<'_>> = Vec::new();
     for (at, error) in errors {
         let Some((meta, deleted_at, mut id)) = kept_by_id(cx, error) else {
@@ -594,7 +611,6 @@ pub(in crate::engine) async fn answered(
             }
         }
     }
-    made
 }
 
 /// Errors that name documents of one collection by their ids.

@@ -287,11 +287,26 @@ impl<T: Document, S> Aggregate<T, S> {
     /// let adults: Vec<Person> = people.aggregate().filter(|p| p.age.gte(18)).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn filter(mut self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self
+    pub fn filter(self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self
     where
         S: Typed<T>,
     {
-        match filter(T::paths()).into_document() {
+        self.matching(filter(T::paths()))
+    }
+
+    /// The same of a filter that was made elsewhere: in a function of its own, or of a request.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>, asked: Filter<Person>) -> odm::Result<()> {
+    /// let found: Vec<Person> = people.aggregate().matching(asked).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn matching(mut self, filter: Filter<T>) -> Self
+    where
+        S: Typed<T>,
+    {
+        match filter.into_document() {
             Ok(filter) => self.pipeline.stages.push(doc! { "$match": filter }),
             Err(error) => self.pipeline.fail(error),
         }

@@ -353,7 +353,19 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
     /// # Ok(()) }
     /// ```
     pub fn filter(self, filter: impl FnOnce(C::Paths) -> Filter<C>) -> Self {
-        let filter = filter(C::paths()).into_document();
+        self.matching(filter(C::paths()))
+    }
+
+    /// The same of a filter that was made elsewhere: in a function of its own, or of a request.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(posts: Collection<Post>, asked: Filter<Comment>) -> odm::Result<()> {
+    /// let found = posts.find_all().include(|p| p.children::<Comment>().matching(asked)).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn matching(self, filter: Filter<C>) -> Self {
+        let filter = filter.into_document();
         self.change(|what| {
             what.filter = match (std::mem::replace(&mut what.filter, Ok(doc! {})), filter) {
                 (Ok(a), Ok(b)) => Ok(all([a, b])),

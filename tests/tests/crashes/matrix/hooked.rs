@@ -211,7 +211,7 @@ fn kept() -> Edge {
                 let sheets = [sheet(1, 1), sheet(2, 1), sheet(3, 2), sheet(4, 3), sheet(5, 3)];
                 odm.collection::<Sheet>().insert_many(sheets).await?;
                 cabinets.delete(3).await?;
-                odm.collection::<Trace>().delete_where(|_| Filter::all()).await?;
+                odm.collection::<Trace>().delete_all().await?;
                 Ok(())
             }
             .boxed()

@@ -36,7 +36,7 @@ enum Fate {
 async fn meet<T>(all: Collection<T>, id: i32, fate: Fate, is_refused: bool) -> odm::Result<bool>
 where
     T: SoftDelete + odm::write::Deletable<Id = i32>,
-    i32: odm::write::Target<T>,
+    i32: odm::write::WriteTarget<T>,
 {
     match fate {
         Fate::Delete => all.delete(id).await.map(|_| true),

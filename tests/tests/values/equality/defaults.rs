@@ -210,7 +210,7 @@ fn a_change_begins_with_the_default() {
             .mul(|u| u.points, 3)
             .add_to_set(|u| u.words, "rust")
             .inc(|u| u.home.beds, 1);
-        let two = one.returning().await.unwrap().unwrap();
+        let two = one.returning().await.unwrap();
         assert_eq!(
             (
                 two.points,

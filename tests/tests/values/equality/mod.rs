@@ -216,7 +216,7 @@ fn an_item_is_added_to_a_set_once() {
             .add_to_set(|p| p.owners, door(3))
             .set(|p| p.state, State::Draft);
         house.state = State::Draft;
-        assert_eq!(returned.returning().await.unwrap().unwrap(), house);
+        assert_eq!(returned.returning().await.unwrap(), house);
         // An array that is full has what it has.
         house.owners = (0..6).map(door).collect();
         houses_of

@@ -47,19 +47,19 @@ async fn links(show: &mut Show, odm: &Odm) -> Result<()> {
     ));
     println!();
 
-    let unlink = books.update(&book).pull(|b| b.authors, third.to_ref());
+    let unlink = books.update(&book.id).pull(|b| b.authors, third.to_ref());
     show.step(format!("Take {} off the book", third.name), unlink)
         .await?;
     sides(show, odm, &book, &people, &[first, second]).await?;
 
     let reassign = books
-        .update(&book)
+        .update(&book.id)
         .set(|b| b.authors, vec![other.to_ref(), first.to_ref()]);
     let what = format!("Reassign it: by {} and {}", other.name, first.name);
     show.step(what, reassign).await?;
     sides(show, odm, &book, &people, &[&other, first]).await?;
 
-    let link = authors.update(second).push(|a| a.books, book.to_ref());
+    let link = authors.update(second.id).push(|a| a.books, book.to_ref());
     let what = format!(
         "From the other side: it is one of the books of {} again",
         second.name
@@ -128,7 +128,7 @@ async fn used(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {
     match show
         .step(
             format!("Delete the category {name}"),
-            categories.delete(&category),
+            categories.delete(category.id),
         )
         .await
     {
@@ -147,7 +147,7 @@ async fn used(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {
         updated.modified,
         shelf.len() as u64,
     )?;
-    let delete = categories.delete(&category);
+    let delete = categories.delete(category.id);
     show.step("And delete it now that nothing refers to it", delete)
         .await?;
     let left = categories.find_all().count().await?;
@@ -172,7 +172,7 @@ async fn author(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {
         "Delete {name}, whose {} know it: of a two-way reference the other side is taken back",
         plural(author.books.len() as u64, "book")
     );
-    let deleted = show.step(what, authors.delete(&author)).await?;
+    let deleted = show.step(what, authors.delete(author.id)).await?;
     show.got(format!(
         "{} deleted, and pulled out of {}",
         plural(deleted.deleted, "author"),

@@ -9,7 +9,6 @@ use model::{Host, LogMsg, NewHost, NewLogMsg};
 use mongodb::Database;
 use mongodb::bson::DateTime;
 use odm::prelude::*;
-use odm::query::Pattern;
 use odm_examples::data;
 use odm_examples::syslog::{self as file, Line};
 use std::collections::{BTreeMap, BTreeSet};
@@ -200,7 +199,7 @@ async fn of_one(show: &mut Show, odm: &Odm, expected: &BTreeMap<&str, Vec<&Line>
         )
         .await?;
     show.check(&format!("{count}, as in the file"), count, lines.len() as u64)?;
-    let find = messages.of(&host).and(|m| m.process.eq("kernel")).limit(3);
+    let find = messages.of(&host).filter(|m| m.process.eq("kernel")).limit(3);
     let found = show
         .step(
             "The newest three of its kernel: in the declared order",
