@@ -37,7 +37,7 @@ pub struct Arguments {
     /// Where to make the folder.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     into: PathBuf,
-    /// Take mongodb-odm from this folder instead of the registry.
+    /// Take mongodb-odm from this checkout of its repository instead of the registry.
     #[arg(long, value_name = "FOLDER")]
     odm: Option<PathBuf>,
 }
@@ -84,15 +84,22 @@ fn check(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The absolute path of a folder that holds the package.
+/// The absolute path of the package, of which this is the folder, or the folder of the checkout that holds it.
 fn checkout(folder: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(folder)?;
-    ensure!(
-        absolute.join("Cargo.toml").is_file(),
-        "{} holds no package: --odm takes the folder of mongodb-odm",
-        folder.display()
-    );
-    Ok(absolute)
+    let is_package = |folder: &PathBuf| {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml"));
+        manifest.is_ok_and(|manifest| manifest.lines().any(|line| line == "name = \"mongodb-odm\""))
+    };
+    let package = [absolute.clone(), absolute.join("odm")]
+        .into_iter()
+        .find(is_package);
+    package.with_context(|| {
+        format!(
+            "{} is neither a checkout of the repository of odm nor the folder `odm` in it, which holds the package mongodb-odm",
+            folder.display()
+        )
+    })
 }
 
 /// The text of a file for an application of this name.
@@ -176,7 +183,22 @@ mod tests {
         let into = made("app", Some(odm))?;
         let manifest = std::fs::read_to_string(into.path().join("app/Cargo.toml"))?;
         assert!(manifest.contains("mongodb-odm = { path = \"/"), "{manifest}");
-        assert!(made("app", Some("/no/such".into())).is_err());
+        // The folder of the repository stands for that of the package in it.
+        let (repository, package) = (
+            tempfile::tempdir()?,
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(".."),
+        );
+        std::fs::create_dir(repository.path().join("odm"))?;
+        std::fs::write(repository.path().join("Cargo.toml"), "[workspace]\n")?;
+        std::fs::copy(
+            package.join("Cargo.toml"),
+            repository.path().join("odm/Cargo.toml"),
+        )?;
+        assert_eq!(checkout(repository.path())?, repository.path().join("odm"));
+        for other in [Path::new("/no/such"), Path::new(env!("CARGO_MANIFEST_DIR"))] {
+            let refused = checkout(other).expect_err("it is another package").to_string();
+            assert!(refused.contains("is neither a checkout"), "{refused}");
+        }
         Ok(())
     }
 
