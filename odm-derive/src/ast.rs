@@ -334,7 +334,17 @@ impl<'a> Field<'a> {
         }
         let name = stored_name(cx, serde.rename.as_ref(), case.stored.of_field(&rust));
         let mut reference = Reference::parse(cx, &original.attrs);
-        let copy = Copy::parse(cx, &original.attrs, &mut reference);
+        let mut copy = Copy::parse(cx, &original.attrs, &mut reference);
+        if matches!(ty::many(&original.ty), Some(ty::Many::List { .. })) {
+            let of_copies = match &mut copy {
+                Some(Copy::Entry(entry)) => Some(&mut entry.reference),
+                _ => None,
+            };
+            reference
+                .iter_mut()
+                .chain(of_copies)
+                .for_each(Reference::of_array);
+        }
         // A module of the application's may have this name too. Of that one, the field says what it stores.
         serde.native &= declared.stored.is_none() && !declared.opaque;
         Field {

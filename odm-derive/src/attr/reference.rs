@@ -21,6 +21,7 @@ pub struct Reference {
     /// Where the attribute is.
     pub span: Span,
     pub parent: bool,
+    /// Where `many` is; where the field is an array without it, that of the attribute.
     pub many: Option<Span>,
     pub max: Option<Count>,
     pub expected: Option<Count>,
@@ -107,6 +108,13 @@ impl Reference {
             index: None,
             on_delete: None,
             any: None,
+        }
+    }
+
+    /// Takes the reference for many, since its field is an array.
+    pub fn of_array(&mut self) {
+        if !self.parent {
+            self.many.get_or_insert(self.span);
         }
     }
 

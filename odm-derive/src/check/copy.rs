@@ -253,10 +253,6 @@ fn of_entry(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry, plac
             "`{label}` is an array, and `#[parent_ref]` is for the one document that this one belongs to. Write \
              `#[reference(many, max = {DEFAULT_MAX})]`"
         )),
-        (false, _, true) => Some(format!(
-            "`{label}` is an array, and `#[reference]` is for a single one. Write `#[reference(many, max = {DEFAULT_MAX})]` with the \
-             greatest number of references"
-        )),
         _ => None,
     };
     if let Some(message) = message {

@@ -116,11 +116,6 @@ impl Rules<'_> {
                  `#[reference(many, max = {DEFAULT_MAX})]`",
                 self.label()
             ),
-            (true, None) => format!(
-                "`{}` is an array, and `#[reference]` is for a single one. Write `#[reference(many, max = {DEFAULT_MAX})]` with \
-                 the greatest number of references",
-                self.label()
-            ),
             (false, Some(_)) => format!(
                 "`{}` is a single reference, and `many` is for an array of them. Write `#[reference]`, or `{}: Vec<{}>`",
                 self.label(),

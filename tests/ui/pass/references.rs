@@ -36,9 +36,10 @@ pub struct Task {
     pub note: Note,
     #[reference(by = account, on_delete = keep, check = false, index = false)]
     pub customer: Ref<Person, i32>,
-    #[reference(many, max = 3, on_delete = pull)]
+    // An array is told from its type.
+    #[reference(max = 3, on_delete = pull)]
     pub watchers: BTreeSet<Ref<Person>>,
-    #[reference(many)]
+    #[reference]
     pub before: VecDeque<Ref<Task>>,
     #[embed(max = 4)]
     pub steps: Vec<Step>,
