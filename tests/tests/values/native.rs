@@ -848,7 +848,7 @@ mod derived {
             assert_eq!((shop.latest, shop.first), (Some(all[2].at), Some(uuid(1))));
 
             let changed = sales
-                .update(&all[0].id)
+                .update(all[0].id)
                 .inc(|s| s.total, Money(Decimal::new(1, 2)))
                 .inc(|s| s.tip, Decimal::ONE)
                 .dec(|s| s.cents, Cents(1))
@@ -872,7 +872,7 @@ mod derived {
                     && changed.created_at.unix_timestamp() > 1_700_000_000
             );
             let refused = sales
-                .update(&all[0].id)
+                .update(all[0].id)
                 .inc(|s| s.took, Duration::from_secs(59))
                 .await;
             assert!(refused.is_err());
