@@ -773,9 +773,9 @@ pub mod __private {
     pub use crate::model::described::{Described, Description};
     pub use crate::model::document::{
         Action, CollationMeta, CollectionKind, Deletable, DocumentMeta, Expiry, Fresh, FromNew, Given,
-        IndexKey, IndexKind, IndexMeta, InsertMeasurements, Insertable, Level, Missing, OtherIndexes,
-        PreAndPostImages, Replaceable, Target, TimeSeriesMeta, Validation, ViewMeta, WriteWhatTheViewShows,
-        partial,
+        IndexKey, IndexKind, IndexMeta, InsertMeasurements, Insertable, IntoText, Level, Missing,
+        OtherIndexes, PreAndPostImages, Replaceable, Target, TimeSeriesMeta, Validation, ViewMeta,
+        WriteWhatTheViewShows, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::meta::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
@@ -792,7 +792,7 @@ pub mod __private {
     }
     pub mod values {
         pub use crate::bounds::verdict;
-        pub use crate::model::checked::{value, whole_document};
+        pub use crate::model::checked::{Checked, value, whole_document};
         pub use crate::model::meta::value_rules::*;
         pub use crate::model::meta::{CheckMeta, CheckRule, KnownExpression};
     }
