@@ -592,9 +592,9 @@ pub fn written<R, T: ?Sized, P, C>(_: Path<R, T, P, C>) -> Path<R, T, P> {
 
 /// A field that the application may write.
 #[diagnostic::on_unimplemented(
-    message = "this field is written by the library alone: an update can't change it",
+    message = "an update can't change this field: it never changes, or the library alone writes it",
     note = "`_id` never changes; the library maintains versions, timestamps, copies and computed fields",
-    note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed",
+    note = "a document with `#[document(append_only)]` and a measurement of a time series never change",
     note = "a bucket's items are written by `odm.buckets::<Item>()`, which counts and sums them: `push`, `edit`, `delete`"
 )]
 pub trait Writable {}

@@ -252,6 +252,7 @@ impl<T: ?Sized> Whole<T> for Listed<Listed<Listed<ByValue>>> {}
     message = "`{T}` is a struct, a map or an enum with content, or an array of these: the server orders and finds it by its bytes, in the order of its fields",
     label = "compared by bytes on the server",
     note = "name a field of it: `p.home.city` instead of `p.home`, in an index `fields(home.city, home.zip)`",
+    note = "a date with an offset or a time zone is ordered by its moment: `p.departs.at` instead of `p.departs`",
     note = "what documents are sorted by or found by, and has no field of its own, is stored in one beside it"
 )]
 pub trait Ordered<T: ?Sized> {}
