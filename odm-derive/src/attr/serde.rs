@@ -76,6 +76,13 @@ pub fn case(meta: &ParseNestedMeta) -> syn::Result<Case> {
 }
 
 fn unknown(meta: &ParseNestedMeta) -> syn::Error {
+    let (name, keys) = (word(&meta.path), &keys::SERDE_OF_ANY);
+    if let Some(near) = keys.near(&name).filter(|_| !keys.has(&name)) {
+        return meta.error(format!(
+            "`{name}` is not an option of `#[serde(…)]`. Did you mean `{}`?",
+            near.syntax.join("` or `")
+        ));
+    }
     meta.error(format!(
         "odm does not know what `#[serde({})]` does to the stored form, so the declared fields could be wrong. Leave it out",
         word(&meta.path)

@@ -139,6 +139,13 @@ impl Container {
                 "`tag` stores the name of the variant in this field, and `untagged` stores no name: leave one of them out",
             );
         }
+        if self.untagged && self.rename_all.is_some() {
+            cx.error(
+                &input.ident,
+                "`untagged` stores no names of variants, which `rename_all` of an enum is for: leave one of them out; the names of fields \
+                 are those of `rename_all_fields`",
+            );
+        }
         if let (Some(content), None) = (&self.content, &stored.tag) {
             cx.error(
                 content,

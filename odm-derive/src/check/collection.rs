@@ -46,6 +46,9 @@ fn options(document: &Document) -> Vec<(&'static str, Span)> {
         ("before_write", hooks.before_write.as_ref().map(Spanned::span)),
         ("after_write", after_write.map(Spanned::span)),
         ("builder", document.builder),
+        ("patch", document.patch),
+        ("check", document.checks.first().map(Spanned::span)),
+        ("check_with", document.check_with.as_ref().map(Spanned::span)),
         (
             "collation",
             document.collation.as_ref().map(|of| of.locale.span()),
@@ -155,6 +158,7 @@ fn time_series(cx: &Ctxt, container: &Container, document: &Document) {
         &[
             ("version", never),
             ("soft_delete", never),
+            ("patch", never),
             ("expire", expire),
             ("before_write", transactions),
             ("after_write", transactions),

@@ -143,7 +143,7 @@ fn texts_are_integers(cx: &Ctxt, container: &Container, field: &Field) {
         "Binary",
     ]
     .iter()
-    .any(|name| ty::exactly(field.ty, name));
+    .any(|name| ty::exactly(ty::single(field.ty), name));
     if is_other || field.field.opaque || field.skipped() {
         error(
             cx,
@@ -286,6 +286,8 @@ fn skipped_declares_nothing(cx: &Ctxt, container: &Container, field: &Field) {
         "`generate`"
     } else if field.volatile.is_some() {
         "`#[volatile]`"
+    } else if field.serde.rename.is_some() || !field.serde.aliases.is_empty() {
+        "a name"
     } else {
         return;
     };
@@ -390,6 +392,16 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
                 "`{}` is flattened, and its fields have no declared names, so neither a path nor the validator can know them. \
                  Flatten a struct that derives `Embed`, or leave out `flatten`. Where it is to show the fields that \
                  the struct does not declare, write `#[field(extra)]` above a field of the type `bson::Document`",
+                label(container, field)
+            ),
+        );
+    } else if field.serde.rename.is_some() || !field.serde.aliases.is_empty() {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` is flattened, so it has no name of its own. Leave out its name, or declare the names on the fields of the \
+                 flattened struct",
                 label(container, field)
             ),
         );

@@ -120,6 +120,8 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     tags_are_names(cx, container);
     has_variants(cx, container);
     variants_have_one_name(cx, container);
+    names_of_variants_are_stored(cx, container);
+    derives_have_a_struct(cx, container, embed);
     id_is_no_array(cx, container, embed);
     numbers_are_of_plain_variants(cx, container, embed);
     place::variants_differ(cx, container);
@@ -664,6 +666,46 @@ fn variants_have_one_name(cx: &Ctxt, container: &Container) {
                 ),
             );
         }
+    }
+}
+
+/// Without a tag, no name of a variant is stored.
+fn names_of_variants_are_stored(cx: &Ctxt, container: &Container) {
+    let (Data::Enum(variants), true) = (&container.data, container.serde.untagged) else {
+        return;
+    };
+    for variant in variants.iter().filter(|variant| variant.serde.rename.is_some()) {
+        cx.error(
+            variant.ident,
+            format!(
+                "`{}::{}` has a name for storage, and `untagged` stores none. Leave out one of them",
+                container.ident, variant.ident
+            ),
+        );
+    }
+}
+
+/// `#[embed(derive(…))]` is for the structs that are made: those of copies, and a patch.
+fn derives_have_a_struct(cx: &Ctxt, container: &Container, embed: &Embed) {
+    let makes = |field: &&Field| match &field.copy {
+        Some(Copy::Entry(entry)) => entry.fields.is_some(),
+        Some(Copy::Subset(subset)) => subset.fields.is_some(),
+        _ => false,
+    };
+    if let (Some(derive), None, false) = (
+        embed.derives.first(),
+        embed.patch,
+        container.all_fields().iter().any(makes),
+    ) {
+        cx.error(
+            derive,
+            format!(
+                "`derive` is for the structs that are made for a type, and none is made for `{0}`. Write it above the type: \
+                 `#[derive({1})]`",
+                container.ident,
+                ty::text(derive)
+            ),
+        );
     }
 }
 

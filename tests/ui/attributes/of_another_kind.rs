@@ -20,6 +20,21 @@ enum Status {
     Old(i32),
 }
 
+#[derive(Embed)]
+#[embed(untagged, rename_all = "camelCase")]
+enum Contact {
+    #[embed(name = "mail")]
+    Email { email: String },
+    Phone(i64),
+}
+
+#[derive(Embed)]
+#[embed(derive(Debug))]
+struct Place {
+    #[serde(renam = "c")]
+    city: String,
+}
+
 #[derive(Document)]
 #[document(collection = "users")]
 struct User {
@@ -31,6 +46,13 @@ struct User {
     seen: i32,
     #[field(skip, stored)]
     read: i32,
+    #[field(skip, name = "w")]
+    written: i32,
+    #[field(flatten, name = "p")]
+    place: Place,
+    #[embed(max = 3)]
+    #[field(json = text)]
+    names: Vec<String>,
     #[reference]
     #[field(generate = next)]
     friend: Ref<User>,

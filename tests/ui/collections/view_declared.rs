@@ -18,7 +18,9 @@ fn orders(orders: Aggregate<Order>) -> Aggregate<Order> {
     version,
     view(of = Order, pipeline = orders),
     before_write = check,
-    after_write = tell
+    after_write = tell,
+    check_with = is_valid,
+    patch
 )]
 struct DearOrder {
     id: i32,
