@@ -395,13 +395,13 @@ pub struct Missing;
 pub struct Given<T>(pub T);
 
 /// What the builder of a `New…` struct takes for a text: what becomes one by `Into`.
-#[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` is no text for this field of a new document, and does not become one by `Into`",
     label = "the field stores a `{T}`",
     note = "a value that is an `Option` already is set behind `build`: `NewUser {{ nickname, ..NewUser::builder().build() }}`"
 )]
 pub trait IntoText<T> {
+    /// The text.
     fn into_text(self) -> T;
 }
 

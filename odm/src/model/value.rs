@@ -237,8 +237,11 @@ impl Compared for Opaque {
     note = "items without an order are a set, which can be compared: `BTreeSet<T>` or `HashSet<T>`"
 )]
 pub trait Whole<T: ?Sized> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Whole<T> for ByValue {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Whole<T> for ByParts {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized, A> Whole<T> for AsSet<A> {}
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> Whole<T> for Listed<ByValue> {}
@@ -256,6 +259,7 @@ impl<T: ?Sized> Whole<T> for Listed<Listed<Listed<ByValue>>> {}
     note = "what documents are sorted by or found by, and has no field of its own, is stored in one beside it"
 )]
 pub trait Ordered<T: ?Sized> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Ordered<T> for ByValue {}
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> Ordered<T> for AsSet<ByValue> {}
@@ -276,6 +280,7 @@ impl<T: ?Sized> Ordered<T> for Listed<Listed<Listed<ByValue>>> {}
     note = "the items of a set one by one: `.unwind(|p| p.tags).group(…)`, with the path `p.tags.any()`"
 )]
 pub trait Grouped<T: ?Sized> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Grouped<T> for ByValue {}
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> Grouped<T> for Listed<ByValue> {}
