@@ -528,8 +528,8 @@ pub static REQUEST_FIELD: Attribute = Attribute::new(
 )
 .advised("; the document and the limits are declared above the struct");
 
-/// serde's, of a type, a variant or a field: as they are written in a message.
-pub static SERDE_OF_ANY: Attribute = Attribute::new(
+/// On a type, a variant or a field: the options of serde, for messages.
+pub static OF_SERDE: Attribute = Attribute::new(
     "#[serde(…)]",
     &[
         key("rename", &["rename = \"…\""]),

@@ -76,7 +76,7 @@ pub fn case(meta: &ParseNestedMeta) -> syn::Result<Case> {
 }
 
 fn unknown(meta: &ParseNestedMeta) -> syn::Error {
-    let (name, keys) = (word(&meta.path), &keys::SERDE_OF_ANY);
+    let (name, keys) = (word(&meta.path), &keys::OF_SERDE);
     if let Some(near) = keys.near(&name).filter(|_| !keys.has(&name)) {
         return meta.error(format!(
             "`{name}` is not an option of `#[serde(…)]`. Did you mean `{}`?",
@@ -131,7 +131,7 @@ impl Default_ {
 impl Container {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Container {
         let mut serde = Container::default();
-        read_all(cx, attrs, "serde", &keys::SERDE_OF_ANY, |meta| {
+        read_all(cx, attrs, "serde", &keys::OF_SERDE, |meta| {
             match word(&meta.path).as_str() {
                 "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
                 "rename_all_fields" => once(&mut serde.rename_all_fields, case(meta)?, meta),
@@ -163,7 +163,7 @@ pub struct Variant {
 impl Variant {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Variant {
         let mut serde = Variant::default();
-        read_all(cx, attrs, "serde", &keys::SERDE_OF_ANY, |meta| {
+        read_all(cx, attrs, "serde", &keys::OF_SERDE, |meta| {
             match word(&meta.path).as_str() {
             "rename" => once(&mut serde.rename, Sides::parse(meta)?, meta),
             "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
@@ -232,7 +232,7 @@ pub struct Field {
 impl Field {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Field {
         let mut serde = Field::default();
-        read_all(cx, attrs, "serde", &keys::SERDE_OF_ANY, |meta| {
+        read_all(cx, attrs, "serde", &keys::OF_SERDE, |meta| {
             let span = meta.path.span();
             match word(&meta.path).as_str() {
                 "rename" => once(&mut serde.rename, Sides::parse(meta)?, meta),
