@@ -94,7 +94,7 @@ impl<'a> Container<'a> {
         let json_fields = by_serde.rename_all_fields;
         let mut has_own_form = own.differs_from(&by_serde);
         let serde = own.over(by_serde);
-        own.check(cx, &serde);
+        own.check(cx, input, &serde);
         let stored = serde.rename_all.unwrap_or_default();
         let copies = copy::Container::parse(cx, &input.attrs);
         let data = match &input.data {
@@ -191,7 +191,7 @@ impl<'a> Variant<'a> {
         let rust = variant.ident.unraw().to_string();
         let json = names.json_name(by_serde.rename.as_ref(), &rust, Case::of_variant);
         let json_case = by_serde.rename_all.or(json_fields);
-        let own = attr::storage::variant(cx, &variant.attrs);
+        let own = attr::storage::variant(cx, variant);
         let serde = own.over(if names.serde_is_json {
             attr::serde::Variant::default()
         } else {
@@ -352,7 +352,7 @@ impl<'a> Field<'a> {
             json: json.filter(|json| *json != name),
             name,
             vis: &original.vis,
-            ty: &original.ty,
+            ty: ty::written(&original.ty),
             original,
             serde,
             field: declared,

@@ -335,6 +335,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(
     Embed,
     attributes(
+        document,
         embed,
         field,
         index,

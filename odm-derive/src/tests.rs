@@ -97,7 +97,7 @@ fn a_builder_is_made_where_it_is_asked_for() {
     });
     for part in [
         "struct NewThingBuilder<F0 = ::odm::__private::Missing> { name: F0, note: Option<String>, stars: i32, }",
-        "fn name(self, value: impl ::core::convert::Into<String>)",
+        "fn name(self, value: impl ::odm::__private::IntoText<String>)",
         "fn build(self) -> NewThing where F0: Given0,",
         "note: ::core::option::Option::None, stars: ::core::default::Default::default(),",
     ] {
@@ -181,7 +181,7 @@ fn attributes_say_what_to_write() {
         ),
         (
             parse_quote!(#[serde(rename = 7)] a: i32),
-            "expected string literal",
+            "`rename` is written `rename",
         ),
         (parse_quote!(a: Option<Arc<[u8]>>), "has no declared bound"),
         (parse_quote!(a: serde_json::Value), "can hold anything"),

@@ -15,6 +15,14 @@ pub fn plain(ty: &Type) -> &Type {
     }
 }
 
+/// Without the invisible groups alone: as it was written, and where.
+pub fn written(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(inner) => written(&inner.elem),
+        other => other,
+    }
+}
+
 /// The last segment of a path: `Vec<T>` of `std::vec::Vec<T>`.
 pub fn last(ty: &Type) -> Option<&PathSegment> {
     match plain(ty) {

@@ -676,16 +676,28 @@ pub mod buckets {
     pub use crate::api::bucket::{Bucketed, Buckets, ByCount, ByTime, Timed};
 }
 
-/// The types of fields and operands: the traits that decide what a field may hold and which conditions take it.
+/// The types of fields and operands: the traits that decide what a field may hold and which conditions take it, and what the
+/// compiler names in its messages about a path.
 pub mod types {
     pub use crate::api::stored_form::DriverDocument;
     pub use crate::model::average::Average;
+    pub use crate::model::checked::Checked;
     pub use crate::model::described::Described;
-    pub use crate::model::path::{Flattened, Root};
+    pub use crate::model::document::IntoText;
+    pub use crate::model::path::{
+        At, Each, Flattened, Kept, MayBeMissing, Needed, OwnSerde, Plain, ReadOnly, Root, Single, Writable,
+    };
+    pub use crate::model::reference::{OneTarget, PointsTo, ReferenceTo};
     pub use crate::model::shape::Number;
     pub use crate::model::stored::Stored;
-    pub use crate::model::value::{Array, Compared, Value};
+    pub use crate::model::value::{
+        Array, ByParts, ByValue, Compared, Grouped, IdValue, List, MapKey, Numeric, Ordered, Removable, Text,
+        Value, Whole,
+    };
+    pub use crate::model::variant::In;
+    pub use crate::query::filter::Comparand;
     pub use crate::query::filter::operand::Operand;
+    pub use crate::query::join::{Load, LoadById};
 }
 
 pub(crate) use model::encode::now;
@@ -778,9 +790,9 @@ pub mod __private {
     pub use crate::model::described::{Described, Description};
     pub use crate::model::document::{
         Action, ById, CollationMeta, CollectionKind, Deletable, DocumentMeta, Expiry, Fresh, FromNew, Given,
-        IndexKey, IndexKind, IndexMeta, InsertMeasurements, Insertable, Level, Missing, OtherIndexes,
-        PreAndPostImages, Replaceable, Target, TimeSeriesMeta, Validation, ViewMeta, WriteWhatTheViewShows,
-        partial,
+        IndexKey, IndexKind, IndexMeta, InsertMeasurements, Insertable, IntoText, Level, Missing,
+        OtherIndexes, PreAndPostImages, Replaceable, Target, TimeSeriesMeta, Validation, ViewMeta,
+        WriteWhatTheViewShows, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::meta::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
@@ -797,7 +809,7 @@ pub mod __private {
     }
     pub mod values {
         pub use crate::bounds::verdict;
-        pub use crate::model::checked::{value, whole_document};
+        pub use crate::model::checked::{Checked, value, whole_document};
         pub use crate::model::meta::value_rules::*;
         pub use crate::model::meta::{CheckMeta, CheckRule, KnownExpression};
     }

@@ -31,6 +31,7 @@ macro_rules! fixes {
     };
 }
 fixes! {
+    attributes: "../ui/pass/attributes.rs",
     bounds: "../ui/pass/bounds.rs",
     buckets: "../ui/pass/buckets.rs",
     constants: "../ui/pass/constants.rs",

@@ -114,7 +114,7 @@ fn ident(meta: &ParseNestedMeta, example: &str) -> syn::Result<Ident> {
 fn per(meta: &ParseNestedMeta) -> syn::Result<At<Per>> {
     let advice =
         "`per` is one of `hour`, `day`, `month`, without quotes: the time (UTC) that one bucket is for";
-    let value = meta.value().map_err(|_| meta.error(advice))?;
+    let value = meta.value()?;
     let span = value.span();
     let given: Ident = value.parse().map_err(|_| syn::Error::new(span, advice))?;
     let per = match given.to_string().as_str() {

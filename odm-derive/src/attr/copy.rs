@@ -1,7 +1,7 @@
 //! `#[denormalize(…)]`, `#[subset(…)]`, `#[computed(…)]` and `#[volatile]`: what a field is derived from.
 
 use super::index::Key;
-use super::{At, Count, allowed, count, keys, once, unknown, word};
+use super::{At, Count, allowed, count, entries, keys, once, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -143,17 +143,17 @@ impl Denormalize {
             On::Field => &keys::DENORMALIZE,
             On::Struct => &keys::DENORMALIZE_TYPE,
         };
-        if !matches!(attr.meta, syn::Meta::Path(_)) {
-            attr.parse_nested_meta(|meta| match word(&meta.path).as_str() {
-                "from" => once(&mut from, From::parse(&meta)?, &meta),
-                "fields" if on == On::Field => once(&mut fields, Fields::parse(&meta)?, &meta),
-                "consistency" => once(&mut consistency, Consistency::parse(&meta)?, &meta),
+        entries(attr, known, |meta| {
+            match word(&meta.path).as_str() {
+                "from" => once(&mut from, From::parse(meta)?, meta),
+                "fields" if on == On::Field => once(&mut fields, Fields::parse(meta)?, meta),
+                "consistency" => once(&mut consistency, Consistency::parse(meta)?, meta),
                 "fields" => Err(meta.error(
                     "The fields of a struct of copies are those of the struct itself: each has the name of one of the document's",
                 )),
-                _ => Err(unknown(&meta, known)),
-            })?;
-        }
+                _ => Err(unknown(meta, known)),
+            }
+        })?;
         let Some(from) = from else {
             return Err(syn::Error::new(span, FROM));
         };
@@ -208,7 +208,7 @@ impl Consistency {
     fn parse(meta: &ParseNestedMeta) -> syn::Result<At<Consistency>> {
         const ADVICE: &str = "`consistency` is one of `atomic`, `eventual` and `snapshot`, without quotes; without it a copy is written in \
                               one transaction with its source where that is possible and cheap";
-        let value = meta.value().map_err(|_| meta.error(ADVICE))?;
+        let value = meta.value()?;
         let span = value.span();
         let given: Ident = value.parse().map_err(|_| syn::Error::new(span, ADVICE))?;
         let consistency = match given.to_string().as_str() {
@@ -308,33 +308,34 @@ impl Subset {
         let span = attr.path().span();
         let (mut of, mut limit, mut keys, mut fields) = (None, None, None, None);
         let (mut condition, mut parent, mut keep, mut consistency) = (None, None, None, None);
-        if !matches!(attr.meta, syn::Meta::Path(_)) {
-            attr.parse_nested_meta(|meta| match allowed(&meta, &keys::SUBSET)?.as_str() {
+        entries(attr, &keys::SUBSET, |meta| {
+            match allowed(meta, &keys::SUBSET)?.as_str() {
                 "of" => {
                     let value = meta.value()?;
-                    once(&mut of, value.call(Path::parse_mod_style)?, &meta)
+                    once(&mut of, value.call(Path::parse_mod_style)?, meta)
                 }
-                "limit" => once(&mut limit, count(&meta)?, &meta),
-                "order" => once(&mut keys, order(&meta, ORDER)?, &meta),
-                "fields" => once(&mut fields, Fields::parse(&meta)?, &meta),
-                "filter" => once(&mut condition, filter(&meta)?, &meta),
-                "by" => once(&mut parent, by(&meta)?, &meta),
+                "limit" => once(&mut limit, count(meta)?, meta),
+                "order" => once(&mut keys, order(meta, ORDER)?, meta),
+                "fields" => once(&mut fields, Fields::parse(meta)?, meta),
+                "filter" => once(&mut condition, filter(meta)?, meta),
+                "by" => once(&mut parent, by(meta)?, meta),
                 "keep" => {
                     let advice =
                         "`keep` is `first` or `last`, without quotes: which end of the order is kept";
-                    let value = meta.value().map_err(|_| meta.error(advice))?;
-                    let given: Ident = value.parse().map_err(|_| meta.error(advice))?;
+                    let value = meta.value()?;
+                    let span = value.span();
+                    let given: Ident = value.parse().map_err(|_| syn::Error::new(span, advice))?;
                     let last = match given.to_string().as_str() {
                         "first" => false,
                         "last" => true,
                         _ => return Err(syn::Error::new(given.span(), advice)),
                     };
-                    once(&mut keep, last, &meta)
+                    once(&mut keep, last, meta)
                 }
-                "consistency" => once(&mut consistency, Consistency::parse(&meta)?, &meta),
-                _ => Err(unknown(&meta, &keys::SUBSET)),
-            })?;
-        }
+                "consistency" => once(&mut consistency, Consistency::parse(meta)?, meta),
+                _ => Err(unknown(meta, &keys::SUBSET)),
+            }
+        })?;
         let missing = |what: &str| {
             syn::Error::new(
                 span,
@@ -396,62 +397,69 @@ impl Computed {
         let span = attr.path().span();
         let (mut what, mut condition, mut parent, mut consistency) = (None, None, None, None);
         let mut keys: Option<At<Vec<Key>>> = None;
-        if !matches!(attr.meta, syn::Meta::Path(_)) {
-            attr.parse_nested_meta(|meta| {
-                let name = allowed(&meta, &keys::COMPUTED)?;
-                if let Some((name, operation)) = Operation::NAMES.iter().find(|(known, _)| *known == name) {
-                    if what.is_some() {
-                        return Err(meta.error("A field is computed in one way. Give the other a field of its own"));
-                    }
-                    let value = meta.value().map_err(|_| meta.error(ADVICE))?;
-                    let start = value.span();
-                    let of = value
-                        .call(Path::parse_mod_style)
-                        .map_err(|_| syn::Error::new(start, ADVICE))?;
-                    let field = match value.parse::<Option<Token![.]>>()? {
-                        Some(_) => Some(value.call(Ident::parse_any)?),
-                        None => None,
-                    };
-                    if value.peek(Token![.]) {
+        entries(attr, &keys::COMPUTED, |meta| {
+            let name = allowed(meta, &keys::COMPUTED)?;
+            if let Some((name, operation)) = Operation::NAMES.iter().find(|(known, _)| *known == name) {
+                if what.is_some() {
+                    return Err(
+                        meta.error("A field is computed in one way. Give the other a field of its own")
+                    );
+                }
+                let value = meta.value().map_err(|_| meta.error(ADVICE))?;
+                let start = value.span();
+                let of = value
+                    .call(Path::parse_mod_style)
+                    .map_err(|_| syn::Error::new(start, ADVICE))?;
+                let field = match value.parse::<Option<Token![.]>>()? {
+                    Some(_) => Some(value.call(Ident::parse_any)?),
+                    None => None,
+                };
+                if value.peek(Token![.]) {
+                    return Err(syn::Error::new(
+                        value.span(),
+                        format!(
+                            "`{name}` is computed of a field of the child itself, not of one of what is embedded in it"
+                        ),
+                    ));
+                }
+                match (operation, &field) {
+                    (Operation::Count, Some(field)) => {
                         return Err(syn::Error::new(
-                            value.span(),
-                            format!("`{name}` is computed of a field of the child itself, not of one of what is embedded in it"),
+                            field.span(),
+                            format!(
+                                "`count` counts documents, whatever is in them: `count = {0}`. Those with a certain value are \
+                                     counted by `filter`: `#[computed(count = {0}, filter = |c| c.{field}.eq(…))]`",
+                                crate::ty::text(&of)
+                            ),
                         ));
                     }
-                    match (operation, &field) {
-                        (Operation::Count, Some(field)) => {
-                            return Err(syn::Error::new(
-                                field.span(),
-                                format!(
-                                    "`count` counts documents, whatever is in them: `count = {0}`. Those with a certain value are \
-                                     counted by `filter`: `#[computed(count = {0}, filter = |c| c.{field}.eq(…))]`",
-                                    crate::ty::text(&of)
-                                ),
-                            ));
-                        }
-                        (Operation::Count, None) | (_, Some(_)) => {}
-                        (_, None) => {
-                            return Err(syn::Error::new(
-                                of.span(),
-                                format!(
-                                    "`{name}` is computed of a field of the child: `{name} = {}.stars`",
-                                    crate::ty::text(&of)
-                                ),
-                            ));
-                        }
+                    (Operation::Count, None) | (_, Some(_)) => {}
+                    (_, None) => {
+                        let text = crate::ty::text(&of);
+                        // `Review::stars` for `Review.stars`.
+                        let field = match text.rsplit_once("::") {
+                            Some((of, field)) if field.starts_with(char::is_lowercase) => {
+                                format!("{of}.{field}")
+                            }
+                            _ => format!("{text}.stars"),
+                        };
+                        return Err(syn::Error::new(
+                            of.span(),
+                            format!("`{name}` is computed of a field of the child: `{name} = {field}`"),
+                        ));
                     }
-                    what = Some((*operation, of, field));
-                    return Ok(());
                 }
-                match name.as_str() {
-                    "order" => once(&mut keys, order(&meta, ORDER_OF_ONE)?, &meta),
-                    "filter" => once(&mut condition, filter(&meta)?, &meta),
-                    "by" => once(&mut parent, by(&meta)?, &meta),
-                    "consistency" => once(&mut consistency, Consistency::parse(&meta)?, &meta),
-                    _ => Err(unknown(&meta, &keys::COMPUTED)),
-                }
-            })?;
-        }
+                what = Some((*operation, of, field));
+                return Ok(());
+            }
+            match name.as_str() {
+                "order" => once(&mut keys, order(meta, ORDER_OF_ONE)?, meta),
+                "filter" => once(&mut condition, filter(meta)?, meta),
+                "by" => once(&mut parent, by(meta)?, meta),
+                "consistency" => once(&mut consistency, Consistency::parse(meta)?, meta),
+                _ => Err(unknown(meta, &keys::COMPUTED)),
+            }
+        })?;
         let Some((operation, of, field)) = what else {
             return Err(syn::Error::new(span, ADVICE));
         };

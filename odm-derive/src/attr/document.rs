@@ -2,7 +2,7 @@
 
 use super::index::{Collation, Index};
 use super::search::SearchIndex;
-use super::{At, allowed, derives, keys, krate, number, once, read, skip, string, unknown, word};
+use super::{At, derives, keys, krate, nested, number, once, read, skip, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -12,6 +12,8 @@ use syn::{Attribute, ExprClosure, Ident, LitStr, Path, Token, parenthesized, tok
 
 #[derive(Default)]
 pub struct Document {
+    /// An error ended its attribute, which may say more.
+    pub is_unread: bool,
     pub krate: Option<Path>,
     pub collection: Option<LitStr>,
     /// Of an enum: the field with the name of the variant.
@@ -126,7 +128,7 @@ pub struct Timestamps {
 impl Document {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Document {
         let mut document = Document::default();
-        read(cx, attrs, "document", &keys::DOCUMENT, |meta| {
+        let is_read = read(cx, attrs, "document", &keys::DOCUMENT, |meta| {
             match word(&meta.path).as_str() {
                 "collection" => once(&mut document.collection, string(meta, "people")?, meta),
                 "tag" => once(&mut document.tag, string(meta, "type")?, meta),
@@ -214,6 +216,7 @@ impl Document {
                 _ => Err(unknown(meta, &keys::DOCUMENT)),
             }
         });
+        document.is_unread = !is_read;
         document
     }
 }
@@ -242,9 +245,10 @@ fn shared(meta: &ParseNestedMeta) -> syn::Result<Vec<LitStr>> {
     Ok(names.into_iter().collect())
 }
 
-/// `= |d| expr(d.ends).gt(expr(d.starts))`
+/// `= |d| odm::expr::expr(d.ends).gt(odm::expr::expr(d.starts))`
 fn check(meta: &ParseNestedMeta) -> syn::Result<ExprClosure> {
-    let advice = "`check` takes a closure that compares fields of the document: `check = |o| expr(o.ends).gt(expr(o.starts))`";
+    let advice = "`check` takes a closure that compares fields of the document: `check = |o| \
+                  odm::expr::expr(o.ends).gt(odm::expr::expr(o.starts))`";
     let value = meta.value().map_err(|_| meta.error(advice))?;
     let span = value.span();
     value.parse().map_err(|_| syn::Error::new(span, advice))
@@ -296,10 +300,10 @@ impl Capped {
             return Err(meta.error(advice));
         }
         let (mut size, mut max) = (None, None);
-        meta.parse_nested_meta(|meta| match allowed(&meta, &keys::CAPPED)?.as_str() {
-            "size" => once(&mut size, number(&meta)?, &meta),
-            "max" => once(&mut max, number(&meta)?, &meta),
-            _ => Err(unknown(&meta, &keys::CAPPED)),
+        nested(meta, &keys::CAPPED, |meta| match word(&meta.path).as_str() {
+            "size" => once(&mut size, number(meta)?, meta),
+            "max" => once(&mut max, number(meta)?, meta),
+            _ => Err(unknown(meta, &keys::CAPPED)),
         })?;
         match size {
             Some(size) => Ok(Capped { size, max }),
@@ -315,10 +319,10 @@ impl TimeSeries {
             return Err(meta.error(advice));
         }
         let (mut time, mut source, mut granularity, mut expire_after) = (None, None, None, None);
-        meta.parse_nested_meta(|meta| match allowed(&meta, &keys::TIME_SERIES)?.as_str() {
-            "time" => once(&mut time, meta.value()?.parse()?, &meta),
-            "meta" => once(&mut source, meta.value()?.parse()?, &meta),
-            "expire_after" => once(&mut expire_after, number(&meta)?, &meta),
+        nested(meta, &keys::TIME_SERIES, |meta| match word(&meta.path).as_str() {
+            "time" => once(&mut time, meta.value()?.parse()?, meta),
+            "meta" => once(&mut source, meta.value()?.parse()?, meta),
+            "expire_after" => once(&mut expire_after, number(meta)?, meta),
             "granularity" => {
                 let advice = "`granularity` is one of `seconds`, `minutes`, `hours`, without quotes";
                 let value = meta.value()?;
@@ -327,9 +331,9 @@ impl TimeSeries {
                 if !["seconds", "minutes", "hours"].iter().any(|known| given == known) {
                     return Err(syn::Error::new(given.span(), advice));
                 }
-                once(&mut granularity, given, &meta)
+                once(&mut granularity, given, meta)
             }
-            _ => Err(unknown(&meta, &keys::TIME_SERIES)),
+            _ => Err(unknown(meta, &keys::TIME_SERIES)),
         })?;
         match time {
             Some(time) => Ok(TimeSeries {
@@ -351,10 +355,10 @@ impl View {
             return Err(meta.error(advice));
         }
         let (mut of, mut pipeline) = (None, None);
-        meta.parse_nested_meta(|meta| match allowed(&meta, &keys::VIEW)?.as_str() {
-            "of" => once(&mut of, meta.value()?.parse()?, &meta),
-            "pipeline" => once(&mut pipeline, meta.value()?.parse()?, &meta),
-            _ => Err(unknown(&meta, &keys::VIEW)),
+        nested(meta, &keys::VIEW, |meta| match word(&meta.path).as_str() {
+            "of" => once(&mut of, meta.value()?.parse()?, meta),
+            "pipeline" => once(&mut pipeline, meta.value()?.parse()?, meta),
+            _ => Err(unknown(meta, &keys::VIEW)),
         })?;
         match (of, pipeline) {
             (Some(of), Some(pipeline)) => Ok(View { of, pipeline }),
@@ -394,10 +398,10 @@ impl Expire {
             return Ok(Expire { field, after: 0 });
         }
         let (mut field, mut after) = (None, None);
-        meta.parse_nested_meta(|meta| match allowed(&meta, &keys::EXPIRE)?.as_str() {
-            "field" => once(&mut field, meta.value()?.parse()?, &meta),
-            "after" => once(&mut after, number(&meta)?, &meta),
-            _ => Err(unknown(&meta, &keys::EXPIRE)),
+        nested(meta, &keys::EXPIRE, |meta| match word(&meta.path).as_str() {
+            "field" => once(&mut field, meta.value()?.parse()?, meta),
+            "after" => once(&mut after, number(meta)?, meta),
+            _ => Err(unknown(meta, &keys::EXPIRE)),
         })?;
         match field {
             Some(field) => Ok(Expire {
@@ -413,14 +417,13 @@ impl Expire {
 impl Validation {
     fn parse(meta: &ParseNestedMeta) -> syn::Result<Validation> {
         let mut validation = Validation::default();
-        meta.parse_nested_meta(|meta| {
-            allowed(&meta, &keys::VALIDATION)?;
+        nested(meta, &keys::VALIDATION, |meta| {
             let (slot, known): (_, &[&str]) = if meta.path.is_ident("level") {
                 (&mut validation.level, &["off", "moderate", "strict"])
             } else if meta.path.is_ident("action") {
                 (&mut validation.action, &["warn", "error"])
             } else {
-                return Err(unknown(&meta, &keys::VALIDATION));
+                return Err(unknown(meta, &keys::VALIDATION));
             };
             let advice = format!(
                 "`{}` is one of `{}`, without quotes",
@@ -433,7 +436,7 @@ impl Validation {
             if !known.iter().any(|known| given == known) {
                 return Err(syn::Error::new(given.span(), advice));
             }
-            once(slot, given, &meta)
+            once(slot, given, meta)
         })?;
         Ok(validation)
     }
@@ -449,17 +452,16 @@ impl Timestamps {
         };
         if meta.input.peek(token::Paren) {
             timestamps.named = true;
-            meta.parse_nested_meta(|meta| {
-                allowed(&meta, &keys::TIMESTAMPS)?;
+            nested(meta, &keys::TIMESTAMPS, |meta| {
                 let slot = if meta.path.is_ident("created") {
                     &mut timestamps.created
                 } else if meta.path.is_ident("updated") {
                     &mut timestamps.updated
                 } else {
-                    return Err(unknown(&meta, &keys::TIMESTAMPS));
+                    return Err(unknown(meta, &keys::TIMESTAMPS));
                 };
                 let field = meta.value()?.parse()?;
-                once(slot, field, &meta)
+                once(slot, field, meta)
             })?;
         }
         Ok(timestamps)

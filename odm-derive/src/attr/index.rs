@@ -1,6 +1,6 @@
 //! `#[index]` on a field, and `index(fields(…), …)` of a document: they share their options.
 
-use super::{At, allowed, flag, keys, number, once, string, unknown, word};
+use super::{At, allowed, entries, flag, keys, nested, number, once, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -107,11 +107,10 @@ impl Index {
             let mut index = Index::new(attr.span(), vec![key]);
             index.on_field = true;
             let mut kind = None;
-            if !matches!(attr.meta, syn::Meta::Path(_)) {
-                cx.keep(attr.parse_nested_meta(|meta| {
+            cx.keep(entries(attr, &keys::INDEX, |meta| {
                     let found = match word(&meta.path).as_str() {
                         "desc" => Kind::Descending,
-                        "text" => Kind::Text { weight: weight(&meta)? },
+                        "text" => Kind::Text { weight: weight(meta)? },
                         "geo" => Kind::Geo,
                         "hashed" => Kind::Hashed,
                         "wildcard" => Kind::Wildcard,
@@ -121,7 +120,7 @@ impl Index {
                                  `#[document(index(fields(a, -b)))]`",
                             ));
                         }
-                        _ => return index.option(&meta, &keys::INDEX),
+                        _ => return index.option(meta, &keys::INDEX),
                     };
                     if kind.is_some() {
                         return Err(meta.error(
@@ -132,7 +131,7 @@ impl Index {
                     kind = Some(found);
                     Ok(())
                 }));
-            }
+
             index.keys[0].kind = kind.unwrap_or(Kind::Ascending);
             indexes.push(index);
         }
@@ -147,13 +146,12 @@ impl Index {
         if !has_content(meta) {
             return Err(syn::Error::new(span, NAMES_FIELDS));
         }
-        meta.parse_nested_meta(|meta| {
-            allowed(&meta, &keys::DOCUMENT_INDEX)?;
+        nested(meta, &keys::DOCUMENT_INDEX, |meta| {
             if meta.path.is_ident("fields") {
                 let content;
                 parenthesized!(content in meta.input);
                 let keys = Punctuated::<Key, Token![,]>::parse_terminated(&content)?;
-                once(&mut fields, keys.into_iter().collect::<Vec<_>>(), &meta)
+                once(&mut fields, keys.into_iter().collect::<Vec<_>>(), meta)
             } else if meta.path.is_ident("wildcard") {
                 if meta.input.peek(token::Paren) {
                     return Err(meta.error(
@@ -164,9 +162,9 @@ impl Index {
                     path: Vec::new(),
                     kind: Kind::Wildcard,
                 };
-                once(&mut fields, vec![key], &meta)
+                once(&mut fields, vec![key], meta)
             } else {
-                index.option(&meta, &keys::DOCUMENT_INDEX)
+                index.option(meta, &keys::DOCUMENT_INDEX)
             }
         })?;
         index.keys = fields.unwrap_or_default();
@@ -293,8 +291,23 @@ impl Parse for Key {
             };
             return Ok(Key { path, kind });
         }
+        let path = dotted(input)?;
+        if input.peek(Ident) {
+            let name = path.last().map(Ident::to_string).unwrap_or_default();
+            let order: Ident = input.fork().parse()?;
+            if !["asc", "desc", "ascending", "descending"]
+                .iter()
+                .any(|word| order == word)
+            {
+                return Err(input.error("A comma stands between two fields. Add it before this one"));
+            }
+            return Err(input.error(format!(
+                "A minus sorts a field from the greatest to the least: `-{name}`. Without one it is sorted from the least to the \
+                 greatest"
+            )));
+        }
         Ok(Key {
-            path: dotted(input)?,
+            path,
             kind: Kind::Ascending,
         })
     }
@@ -337,16 +350,15 @@ impl Collation {
 
     pub fn parse(meta: &ParseNestedMeta) -> syn::Result<Collation> {
         let (mut locale, mut strength, mut numeric_ordering) = (None, None, false);
-        meta.parse_nested_meta(|meta| {
-            allowed(&meta, &keys::COLLATION)?;
+        nested(meta, &keys::COLLATION, |meta| {
             if meta.path.is_ident("locale") {
-                once(&mut locale, string(&meta, "en")?, &meta)
+                once(&mut locale, string(meta, "en")?, meta)
             } else if meta.path.is_ident("strength") {
-                once(&mut strength, number(&meta)?, &meta)
+                once(&mut strength, number(meta)?, meta)
             } else if meta.path.is_ident("numeric_ordering") {
-                flag(&mut numeric_ordering, &meta)
+                flag(&mut numeric_ordering, meta)
             } else {
-                Err(unknown(&meta, &keys::COLLATION))
+                Err(unknown(meta, &keys::COLLATION))
             }
         })?;
         let Some(locale) = locale else {

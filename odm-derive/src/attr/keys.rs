@@ -32,9 +32,52 @@ impl Attribute {
         Attribute { advice, ..self }
     }
 
-    pub fn has(&self, name: &str) -> bool {
-        self.options.iter().any(|key| key.name == name)
+    pub fn get(&self, name: &str) -> Option<&Key> {
+        self.options.iter().find(|key| key.name == name)
     }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// The option that was meant, where another word is written: one in three of its characters may differ, or it ends early.
+    pub fn near(&self, written: &str) -> Option<&Key> {
+        let allowed = (written.chars().count() / 3).max(1);
+        let distance = |key: &&Key| match key.name.strip_prefix(written) {
+            // `uniq` of `unique`, and not the `rename` of `rename_all`.
+            Some(rest) if written.len() > 2 && !rest.starts_with('_') => 1,
+            _ => distance(written, key.name),
+        };
+        let nearest = self.options.iter().min_by_key(distance)?;
+        (distance(&nearest) <= allowed).then_some(nearest)
+    }
+}
+
+/// How many characters are put in, left out, replaced or exchanged with the next one to make one word of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    // Of each beginning of one word to each beginning of the other.
+    let mut table = vec![vec![0; other.len() + 1]; one.len() + 1];
+    for i in 0..=one.len() {
+        for j in 0..=other.len() {
+            table[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replaced = table[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
+                let is_exchanged = i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1];
+                let exchanged = if is_exchanged {
+                    table[i - 2][j - 2] + 1
+                } else {
+                    replaced
+                };
+                replaced
+                    .min(exchanged)
+                    .min(table[i - 1][j] + 1)
+                    .min(table[i][j - 1] + 1)
+            };
+        }
+    }
+    table[one.len()][other.len()]
 }
 
 const fn key(name: &'static str, syntax: &'static [&'static str]) -> Key {
@@ -73,10 +116,16 @@ pub static DOCUMENT: Attribute = Attribute::new(
         key("capped", &["capped(size = BYTES)"]),
         key("time_series", &["time_series(time = field)"]),
         key("view", &["view(of = Document, pipeline = function)"]),
-        key("timestamps", &["timestamps"]),
-        key("version", &["version"]),
-        key("soft_delete", &["soft_delete"]),
-        key("expire", &["expire = field"]),
+        key(
+            "timestamps",
+            &["timestamps", "timestamps(created = …, updated = …)"],
+        ),
+        key("version", &["version", "version(field)"]),
+        key("soft_delete", &["soft_delete", "soft_delete(field)"]),
+        key(
+            "expire",
+            &["expire = field", "expire(field = …, after = SECONDS)"],
+        ),
         key("shared", &["shared(field)"]),
         key("append_only", &["append_only"]),
         key("sole_writer", &["sole_writer"]),
@@ -176,7 +225,7 @@ pub static INDEX: Attribute = Attribute::new(
     "#[index(…)]",
     &[
         key("desc", &["desc"]),
-        key("text", &["text"]),
+        key("text", &["text", "text(weight = N)"]),
         key("geo", &["geo"]),
         key("hashed", &["hashed"]),
         key("wildcard", &["wildcard"]),
@@ -322,7 +371,7 @@ pub static FIELD: Attribute = Attribute::new(
 .advised("; the number of items of an array is declared with `#[embed(max = N)]`");
 
 const BY: Key = key("by", &["by = field"]);
-const ANY: Key = key("any", &["any(A, B)"]);
+const ANY: Key = key("any", &["any(A, B)", "any"]);
 const ON_DELETE: Key = key("on_delete", &["on_delete = …"]);
 const CHECK: Key = key("check", &["check = false"]);
 
@@ -478,6 +527,31 @@ pub static REQUEST_FIELD: Attribute = Attribute::new(
     ],
 )
 .advised("; the document and the limits are declared above the struct");
+
+/// On a type, a variant or a field: the options of serde, for messages.
+pub static OF_SERDE: Attribute = Attribute::new(
+    "#[serde(…)]",
+    &[
+        key("rename", &["rename = \"…\""]),
+        key("rename_all", &["rename_all = \"camelCase\""]),
+        key("rename_all_fields", &["rename_all_fields = \"camelCase\""]),
+        key("tag", &["tag = \"…\""]),
+        key("content", &["content = \"…\""]),
+        key("untagged", &["untagged"]),
+        key("transparent", &["transparent"]),
+        key("deny_unknown_fields", &["deny_unknown_fields"]),
+        key("alias", &["alias = \"…\""]),
+        key("default", &["default", "default = \"function\""]),
+        key("flatten", &["flatten"]),
+        key("skip", &["skip"]),
+        key("skip_serializing", &["skip_serializing"]),
+        key("skip_deserializing", &["skip_deserializing"]),
+        key("skip_serializing_if", &["skip_serializing_if = \"function\""]),
+        key("with", &["with = \"module\""]),
+        key("serialize_with", &["serialize_with = \"function\""]),
+        key("deserialize_with", &["deserialize_with = \"function\""]),
+    ],
+);
 
 /// All of them, for tests.
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use crate::ctxt::Ctxt;
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
+use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
+use syn::parse::ParseStream;
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, ExprLit, Lit, LitInt, LitStr, Path, Token, UnOp};
+use syn::{Attribute, Expr, ExprLit, Ident, Lit, LitInt, LitStr, Meta, Path, Token, UnOp};
 
 pub mod access;
 pub mod bucket;
@@ -38,33 +40,154 @@ impl<T> At<T> {
     }
 }
 
-/// Reads every attribute called `name` with `each` for one entry of those in `keys`; an error ends that attribute only.
+/// Reads every attribute called `name` with `each` for one entry of those in `keys`; an error ends that attribute only. `false`:
+/// there was one.
 pub fn read(
     cx: &Ctxt,
     attrs: &[Attribute],
     name: &str,
     keys: &keys::Attribute,
     mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
-) {
-    read_all(cx, attrs, name, |meta| {
+) -> bool {
+    read_all(cx, attrs, name, keys, |meta| {
         allowed(meta, keys)?;
         each(meta)
-    });
+    })
 }
 
-/// The same for an attribute whose entries others declare: serde's.
+/// The same, where `each` judges entries that are not in `keys`.
 pub fn read_all(
     cx: &Ctxt,
     attrs: &[Attribute],
     name: &str,
+    keys: &keys::Attribute,
     mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
-) {
+) -> bool {
+    let mut is_read = true;
     for attr in attrs.iter().filter(|attr| attr.path().is_ident(name)) {
-        if matches!(attr.meta, syn::Meta::Path(_)) {
-            continue;
-        }
-        cx.keep(attr.parse_nested_meta(|meta| each(&meta)));
+        is_read &= cx.keep(entries(attr, keys, &mut each)).is_some();
     }
+    is_read
+}
+
+/// Reads the entries of one attribute with `each`; an error ends it.
+pub fn entries(
+    attr: &Attribute,
+    keys: &keys::Attribute,
+    mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
+) -> syn::Result<()> {
+    match &attr.meta {
+        Meta::Path(_) => Ok(()),
+        Meta::NameValue(pair) => Err(syn::Error::new_spanned(
+            pair,
+            format!("The options of `{}` stand in parentheses", keys.shown),
+        )),
+        Meta::List(list) => {
+            list.parse_args_with(|input: ParseStream| {
+                begins_with_a_name(input, keys)?;
+                input.parse::<TokenStream>()
+            })?;
+            attr.parse_nested_meta(|meta| entry(&meta, keys, &mut each))
+        }
+    }
+}
+
+/// Reads the entries in the parentheses behind the name of another one.
+pub fn nested(
+    meta: &ParseNestedMeta,
+    keys: &keys::Attribute,
+    mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
+) -> syn::Result<()> {
+    let ahead = meta.input.fork();
+    let content;
+    syn::parenthesized!(content in ahead);
+    begins_with_a_name(&content, keys)?;
+    meta.parse_nested_meta(|meta| {
+        allowed(&meta, keys)?;
+        entry(&meta, keys, &mut each)
+    })
+}
+
+/// Reads one entry, behind which a comma or nothing stands.
+fn entry(
+    meta: &ParseNestedMeta,
+    keys: &keys::Attribute,
+    each: &mut impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
+) -> syn::Result<()> {
+    in_words(meta, keys, &mut *each)?;
+    if meta.input.is_empty() {
+        return Ok(());
+    }
+    if !meta.input.peek(Token![,]) {
+        let place = meta.input.span();
+        return Err(if meta.input.peek(Ident::peek_any) {
+            syn::Error::new(
+                place,
+                "A comma stands between two options. Add it before this one",
+            )
+        } else {
+            written(meta, keys, place, meta.input.peek(syn::token::Paren))
+        });
+    }
+    let ahead = meta.input.fork();
+    ahead.parse::<Token![,]>()?;
+    begins_with_a_name(&ahead, keys)
+}
+
+/// Reads an entry with `each`, and says how it is written in the place of what the parser missed.
+pub fn in_words(
+    meta: &ParseNestedMeta,
+    keys: &keys::Attribute,
+    mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
+) -> syn::Result<()> {
+    let is_quoted = meta.input.peek(Token![=]) && meta.input.peek2(LitStr);
+    each(meta).map_err(|error| {
+        let text = error.to_string();
+        // So begin the messages of `syn`, and no others.
+        if !text.starts_with("expected") && !text.starts_with("unexpected") {
+            return error;
+        }
+        let mut own = written(meta, keys, error.span(), false).to_string();
+        if is_quoted && !own.contains('"') {
+            own.push_str(", without quotes");
+        }
+        syn::Error::new(error.span(), own)
+    })
+}
+
+/// The error for an entry that is written in another way.
+fn written(meta: &ParseNestedMeta, keys: &keys::Attribute, place: Span, is_called: bool) -> syn::Error {
+    let name = word(&meta.path);
+    let forms = keys.get(&name).map_or(&[][..], |key| key.syntax);
+    let how = match forms {
+        [form] if *form == name => format!("takes no value. Write `{name}`"),
+        [form] if is_called && form.ends_with("= function") => {
+            format!("names a function without its arguments: `{form}`")
+        }
+        forms => format!("is written `{}`", forms.join("` or `")),
+    };
+    syn::Error::new(place, format!("`{name}` {how}"))
+}
+
+/// An entry begins with its name, and not with a value: `collection = "users"`, and not `"users"`.
+fn begins_with_a_name(input: ParseStream, keys: &keys::Attribute) -> syn::Result<()> {
+    if input.is_empty() || input.peek(Ident::peek_any) {
+        return Ok(());
+    }
+    let text = input.fork().parse::<LitStr>().map(|text| text.value());
+    let text = text.unwrap_or_default();
+    let (problem, example) = match (keys.get(&text), keys.options.first()) {
+        (Some(meant), _) => ("is written without quotes", meant.syntax[0].to_owned()),
+        (None, Some(first)) if text.is_empty() => ("begins with its name", first.syntax[0].to_owned()),
+        (None, first) => {
+            let example = first.map_or("", |first| first.syntax[0]);
+            (
+                "begins with its name",
+                example.replace("\"…\"", &format!("{text:?}")),
+            )
+        }
+    };
+    Err(input.error(format!("An option of `{}` {problem}: `{example}`", keys.shown)))
 }
 
 /// Whether there is an attribute called `name`, and where the first is.
@@ -269,6 +392,13 @@ pub fn unknown(meta: &ParseNestedMeta, attribute: &keys::Attribute) -> syn::Erro
             attribute.shown
         ));
     }
+    if let Some(near) = attribute.near(&name) {
+        return meta.error(format!(
+            "`{name}` is not an option of `{}`. Did you mean `{}`?",
+            attribute.shown,
+            near.syntax.join("` or `")
+        ));
+    }
     let known: Vec<String> = attribute
         .options
         .iter()
@@ -284,10 +414,8 @@ pub fn unknown(meta: &ParseNestedMeta, attribute: &keys::Attribute) -> syn::Erro
         [others @ .., last] => format!("{} and {last}", others.join(", ")),
     };
     meta.error(format!(
-        "`{}` is not an option of `{}`. There are {known}{}",
-        word(&meta.path),
-        attribute.shown,
-        attribute.advice
+        "`{name}` is not an option of `{}`. There are {known}{}",
+        attribute.shown, attribute.advice
     ))
 }
 

@@ -1,7 +1,7 @@
 //! `#[reference(…)]` and `#[parent_ref(…)]` on a field: what kind of relationship it is.
 
 use super::index::Key;
-use super::{At, Count, count, keys, once, unknown, word};
+use super::{At, Count, count, entries, keys, once, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -86,9 +86,7 @@ impl Reference {
             parent: attr.path().is_ident("parent_ref"),
             ..Reference::one(attr.path().span())
         };
-        if !matches!(attr.meta, syn::Meta::Path(_)) {
-            cx.keep(attr.parse_nested_meta(|meta| reference.option(&meta)));
-        }
+        cx.keep(entries(attr, reference.keys(), |meta| reference.option(meta)));
         Some(reference)
     }
 
@@ -228,7 +226,10 @@ pub(super) fn truth(meta: &ParseNestedMeta) -> syn::Result<At<bool>> {
 pub(super) fn on_delete(meta: &ParseNestedMeta) -> syn::Result<At<OnDelete>> {
     let advice = || {
         let known: Vec<_> = OnDelete::NAMES.iter().map(|(name, _)| *name).collect();
-        format!("`on_delete` is one of `{}`, without quotes", known.join("`, `"))
+        format!(
+            "`on_delete` is one of `{}`, without quotes: `on_delete = cascade`",
+            known.join("`, `")
+        )
     };
     let value = meta.value().map_err(|_| meta.error(advice()))?;
     let span = value.span();

@@ -134,7 +134,9 @@ fn one_of(meta: &ParseNestedMeta) -> syn::Result<At<OneOf>> {
             ));
         }
         if !content.is_empty() {
-            content.parse::<Token![,]>()?;
+            content
+                .parse::<Token![,]>()
+                .map_err(|error| syn::Error::new(error.span(), advice))?;
         }
     }
     let span = meta.path.span();

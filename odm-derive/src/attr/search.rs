@@ -1,7 +1,7 @@
 //! `search_index(…)` and `vector_index(…)` of a document: indexes of Atlas.
 
 use super::index::{dotted, has_content, paths};
-use super::{At, allowed, flag, keys, number, once, string, unknown, word};
+use super::{At, flag, keys, nested, number, once, string, unknown, word};
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::parse::{Parse, ParseStream};
@@ -96,17 +96,19 @@ impl SearchIndex {
             return Err(syn::Error::new(span, advice));
         }
         let (mut name, mut dynamic, mut analyzer, mut fields) = (None, false, None, None);
-        meta.parse_nested_meta(|meta| match allowed(&meta, &keys::SEARCH_INDEX)?.as_str() {
-            "name" => once(&mut name, string(&meta, "default")?, &meta),
-            "dynamic" => flag(&mut dynamic, &meta),
-            "analyzer" => once(&mut analyzer, string(&meta, "lucene.english")?, &meta),
-            "fields" => {
-                let content;
-                parenthesized!(content in meta.input);
-                let all = Punctuated::<SearchField, Token![,]>::parse_terminated(&content)?;
-                once(&mut fields, all.into_iter().collect::<Vec<_>>(), &meta)
+        nested(meta, &keys::SEARCH_INDEX, |meta| {
+            match word(&meta.path).as_str() {
+                "name" => once(&mut name, string(meta, "default")?, meta),
+                "dynamic" => flag(&mut dynamic, meta),
+                "analyzer" => once(&mut analyzer, string(meta, "lucene.english")?, meta),
+                "fields" => {
+                    let content;
+                    parenthesized!(content in meta.input);
+                    let all = Punctuated::<SearchField, Token![,]>::parse_terminated(&content)?;
+                    once(&mut fields, all.into_iter().collect::<Vec<_>>(), meta)
+                }
+                _ => Err(unknown(meta, &keys::SEARCH_INDEX)),
             }
-            _ => Err(unknown(&meta, &keys::SEARCH_INDEX)),
         })?;
         let fields = fields.unwrap_or_default();
         if fields.is_empty() && !dynamic {
@@ -132,24 +134,26 @@ impl SearchIndex {
         }
         let (mut name, mut path, mut dimensions) = (None, None, None);
         let (mut similarity, mut quantization, mut filter) = (None, None, None);
-        meta.parse_nested_meta(|meta| match allowed(&meta, &keys::VECTOR_INDEX)?.as_str() {
-            "name" => once(&mut name, string(&meta, "by_meaning")?, &meta),
-            "path" => once(&mut path, dotted(meta.value()?)?, &meta),
-            "dimensions" => once(&mut dimensions, number(&meta)?, &meta),
-            "similarity" => {
-                let known = [
-                    ("cosine", "cosine"),
-                    ("dot_product", "dotProduct"),
-                    ("euclidean", "euclidean"),
-                ];
-                once(&mut similarity, one_of(&meta, &known)?, &meta)
+        nested(meta, &keys::VECTOR_INDEX, |meta| {
+            match word(&meta.path).as_str() {
+                "name" => once(&mut name, string(meta, "by_meaning")?, meta),
+                "path" => once(&mut path, dotted(meta.value()?)?, meta),
+                "dimensions" => once(&mut dimensions, number(meta)?, meta),
+                "similarity" => {
+                    let known = [
+                        ("cosine", "cosine"),
+                        ("dot_product", "dotProduct"),
+                        ("euclidean", "euclidean"),
+                    ];
+                    once(&mut similarity, one_of(meta, &known)?, meta)
+                }
+                "quantization" => {
+                    let known = [("scalar", "scalar"), ("binary", "binary")];
+                    once(&mut quantization, one_of(meta, &known)?, meta)
+                }
+                "filter" => once(&mut filter, paths(meta)?.value, meta),
+                _ => Err(unknown(meta, &keys::VECTOR_INDEX)),
             }
-            "quantization" => {
-                let known = [("scalar", "scalar"), ("binary", "binary")];
-                once(&mut quantization, one_of(&meta, &known)?, &meta)
-            }
-            "filter" => once(&mut filter, paths(&meta)?.value, &meta),
-            _ => Err(unknown(&meta, &keys::VECTOR_INDEX)),
         })?;
         let (Some(name), Some(path), Some(dimensions), Some(similarity)) =
             (name, path, dimensions, similarity)

@@ -2,7 +2,7 @@
 //! metadata would be silently wrong.
 
 use super::access::Access;
-use super::{At, flag, once, read_all, skip, word};
+use super::{At, flag, keys, once, read_all, skip, word};
 use crate::case::Case;
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
@@ -29,7 +29,8 @@ impl Sides<LitStr> {
                 } else if meta.path.is_ident("deserialize") {
                     once(&mut deserialize, meta.value()?.parse()?, &meta)
                 } else {
-                    Err(meta.error("expected `serialize = \"…\"` or `deserialize = \"…\"`"))
+                    Err(meta
+                        .error("a name for one direction is `serialize = \"…\"` or `deserialize = \"…\"`"))
                 }
             })?;
             Ok(Sides {
@@ -75,6 +76,13 @@ pub fn case(meta: &ParseNestedMeta) -> syn::Result<Case> {
 }
 
 fn unknown(meta: &ParseNestedMeta) -> syn::Error {
+    let (name, keys) = (word(&meta.path), &keys::OF_SERDE);
+    if let Some(near) = keys.near(&name).filter(|_| !keys.has(&name)) {
+        return meta.error(format!(
+            "`{name}` is not an option of `#[serde(…)]`. Did you mean `{}`?",
+            near.syntax.join("` or `")
+        ));
+    }
     meta.error(format!(
         "odm does not know what `#[serde({})]` does to the stored form, so the declared fields could be wrong. Leave it out",
         word(&meta.path)
@@ -123,19 +131,21 @@ impl Default_ {
 impl Container {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Container {
         let mut serde = Container::default();
-        read_all(cx, attrs, "serde", |meta| match word(&meta.path).as_str() {
-            "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
-            "rename_all_fields" => once(&mut serde.rename_all_fields, case(meta)?, meta),
-            "default" => once(&mut serde.default, Default_::parse(meta)?, meta),
-            "deny_unknown_fields" => flag(&mut serde.deny_unknown_fields, meta),
-            "transparent" => flag(&mut serde.transparent, meta),
-            "untagged" => flag(&mut serde.untagged, meta),
-            "tag" => once(&mut serde.tag, meta.value()?.parse()?, meta),
-            "content" => once(&mut serde.content, meta.value()?.parse()?, meta),
-            // BSON has no names for types, and the rest has no effect on the form.
-            "rename" | "bound" | "crate" | "expecting" => skip(meta),
-            "from" | "try_from" | "into" | "remote" => Err(foreign_form(meta)),
-            _ => Err(unknown(meta)),
+        read_all(cx, attrs, "serde", &keys::OF_SERDE, |meta| {
+            match word(&meta.path).as_str() {
+                "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
+                "rename_all_fields" => once(&mut serde.rename_all_fields, case(meta)?, meta),
+                "default" => once(&mut serde.default, Default_::parse(meta)?, meta),
+                "deny_unknown_fields" => flag(&mut serde.deny_unknown_fields, meta),
+                "transparent" => flag(&mut serde.transparent, meta),
+                "untagged" => flag(&mut serde.untagged, meta),
+                "tag" => once(&mut serde.tag, meta.value()?.parse()?, meta),
+                "content" => once(&mut serde.content, meta.value()?.parse()?, meta),
+                // BSON has no names for types, and the rest has no effect on the form.
+                "rename" | "bound" | "crate" | "expecting" => skip(meta),
+                "from" | "try_from" | "into" | "remote" => Err(foreign_form(meta)),
+                _ => Err(unknown(meta)),
+            }
         });
         serde
     }
@@ -153,7 +163,7 @@ pub struct Variant {
 impl Variant {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Variant {
         let mut serde = Variant::default();
-        read_all(cx, attrs, "serde", |meta| {
+        read_all(cx, attrs, "serde", &keys::OF_SERDE, |meta| {
             match word(&meta.path).as_str() {
             "rename" => once(&mut serde.rename, Sides::parse(meta)?, meta),
             "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
@@ -222,7 +232,7 @@ pub struct Field {
 impl Field {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Field {
         let mut serde = Field::default();
-        read_all(cx, attrs, "serde", |meta| {
+        read_all(cx, attrs, "serde", &keys::OF_SERDE, |meta| {
             let span = meta.path.span();
             match word(&meta.path).as_str() {
                 "rename" => once(&mut serde.rename, Sides::parse(meta)?, meta),

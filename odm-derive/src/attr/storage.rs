@@ -2,15 +2,20 @@
 //! say nothing of storage.
 
 use super::serde::{self, Default_, Sides};
-use super::{flag, keys, once, read, skip, unknown, word};
+use super::{flag, in_words, keys, once, read, skip, unknown, word};
 use crate::case::Case;
 use crate::ctxt::Ctxt;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{Attribute, LitStr};
+use syn::{Attribute, Data, DeriveInput, Fields, LitStr};
 
 /// The attributes of a type in which it stands.
-const OF_TYPES: [&str; 4] = ["document", "embed", "projection", "row"];
+static OF_TYPES: [(&str, &keys::Attribute); 4] = [
+    ("document", &keys::DOCUMENT),
+    ("embed", &keys::EMBED_TYPE),
+    ("projection", &keys::PROJECTION),
+    ("row", &keys::ROW),
+];
 
 /// The options of a type.
 const OPTIONS: [&str; 7] = [
@@ -46,15 +51,14 @@ impl Container {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Container {
         let mut own = Container::default();
         for attr in attrs {
-            if !OF_TYPES.iter().any(|name| attr.path().is_ident(name)) {
+            let Some((_, keys)) = OF_TYPES.iter().find(|(name, _)| attr.path().is_ident(name)) else {
                 continue;
-            }
-            if matches!(attr.meta, syn::Meta::Path(_)) {
-                continue;
-            }
+            };
             let read = attr.parse_nested_meta(|meta| match word(&meta.path).as_str() {
+                // That of an enum of documents is read with the document.
+                "tag" if attr.path().is_ident("document") => own.option(&meta),
                 option if Container::has(option) => {
-                    cx.keep(own.option(&meta));
+                    cx.keep(in_words(&meta, keys, |meta| own.option(meta)));
                     Ok(())
                 }
                 _ => skip(&meta),
@@ -99,12 +103,47 @@ impl Container {
             || self.transparent && !serde.transparent
     }
 
-    /// Reports options that contradict each other.
-    pub fn check(&self, cx: &Ctxt, stored: &serde::Container) {
+    /// Reports options that contradict each other, and those of another kind of type.
+    pub fn check(&self, cx: &Ctxt, input: &DeriveInput, stored: &serde::Container) {
+        if let Data::Struct(data) = &input.data {
+            let has_names = matches!(data.fields, Fields::Named(_));
+            let useless = [
+                (self.untagged, "untagged", "is for an enum"),
+                (
+                    self.rename_all_fields.is_some(),
+                    "rename_all_fields",
+                    "is for an enum",
+                ),
+                (
+                    self.rename_all.is_some() && !has_names,
+                    "rename_all",
+                    "is for names of fields",
+                ),
+            ];
+            for (_, option, what) in useless.iter().filter(|(is_there, ..)| *is_there) {
+                let ident = &input.ident;
+                let is = if what.ends_with("enum") {
+                    "is a struct"
+                } else {
+                    "has none"
+                };
+                cx.error(
+                    ident,
+                    format!("`{option}` {what}, and `{ident}` {is}. Leave it out"),
+                );
+            }
+        }
         if let (Some(tag), true) = (&self.tag, self.untagged) {
             cx.error(
                 tag,
                 "`tag` stores the name of the variant in this field, and `untagged` stores no name: leave one of them out",
+            );
+        }
+        if self.untagged && self.rename_all.is_some() {
+            cx.error(
+                &input.ident,
+                "`untagged` stores no names of variants, which `rename_all` of an enum is for: leave one of them out; the names of fields \
+                 are those of `rename_all_fields`",
             );
         }
         if let (Some(content), None) = (&self.content, &stored.tag) {
@@ -156,12 +195,19 @@ pub fn of_field(field: &mut serde::Field, meta: &ParseNestedMeta) -> Option<syn:
 }
 
 /// The options of a variant.
-pub fn variant(cx: &Ctxt, attrs: &[Attribute]) -> serde::Variant {
+pub fn variant(cx: &Ctxt, input: &syn::Variant) -> serde::Variant {
     let mut variant = serde::Variant::default();
     for name in ["embed", "document"] {
-        read(cx, attrs, name, &keys::VARIANT, |meta| {
+        read(cx, &input.attrs, name, &keys::VARIANT, |meta| {
             of_variant(&mut variant, meta).unwrap_or_else(|| Err(unknown(meta, &keys::VARIANT)))
         });
+    }
+    if variant.rename_all.is_some() && !matches!(input.fields, Fields::Named(_)) {
+        let ident = &input.ident;
+        cx.error(
+            ident,
+            format!("`rename_all` of a variant is for the names of its fields, and `{ident}` has none. Leave it out"),
+        );
     }
     variant
 }

@@ -31,7 +31,7 @@ pub fn all(cx: &Ctxt, container: &Container, document: &Document) {
 /// The options of a document by which the library or the server changes it, each with its place.
 fn options(document: &Document) -> Vec<(&'static str, Span)> {
     let hooks = &document.hooks;
-    let hook = hooks.before_write.as_ref().or(hooks.in_transaction.as_ref());
+    let after_write = hooks.in_transaction.as_ref().or(hooks.after_commit.as_ref());
     let validation = document.validation.as_ref();
     let validation = validation.and_then(|given| given.level.as_ref().or(given.action.as_ref()));
     let given = [
@@ -43,8 +43,12 @@ fn options(document: &Document) -> Vec<(&'static str, Span)> {
         ("sole_writer", document.sole_writer),
         ("pre_and_post_images", document.pre_and_post_images),
         ("validation", validation.map(syn::Ident::span)),
-        ("hooks", hook.or(hooks.after_commit.as_ref()).map(Spanned::span)),
+        ("before_write", hooks.before_write.as_ref().map(Spanned::span)),
+        ("after_write", after_write.map(Spanned::span)),
         ("builder", document.builder),
+        ("patch", document.patch),
+        ("check", document.checks.first().map(Spanned::span)),
+        ("check_with", document.check_with.as_ref().map(Spanned::span)),
         (
             "collation",
             document.collation.as_ref().map(|of| of.locale.span()),
@@ -90,7 +94,12 @@ fn capped(cx: &Ctxt, document: &Document) {
     refuse(
         cx,
         document,
-        &[("soft_delete", why), ("expire", why), ("hooks", why)],
+        &[
+            ("soft_delete", why),
+            ("expire", why),
+            ("before_write", why),
+            ("after_write", why),
+        ],
     );
 }
 
@@ -149,8 +158,10 @@ fn time_series(cx: &Ctxt, container: &Container, document: &Document) {
         &[
             ("version", never),
             ("soft_delete", never),
+            ("patch", never),
             ("expire", expire),
-            ("hooks", transactions),
+            ("before_write", transactions),
+            ("after_write", transactions),
             ("validation", validator),
             ("pre_and_post_images", images),
         ],

@@ -76,6 +76,15 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place, made: 
             ),
         );
     }
+    if let (Some(default), true) = (&field.field.default, field.is_derived()) {
+        cx.error(
+            default,
+            format!(
+                "`{label}` is {what}, and the library writes its value: this default would be read in the place of it. Leave it out; \
+                 documents that lack the field are read by `#[field(default)]`"
+            ),
+        );
+    }
     if made {
         return say(
             copy.span(),

@@ -42,6 +42,9 @@ pub fn is_struct_with_names(cx: &Ctxt, container: &Container) -> bool {
 /// `#[document(collection = "people")]`, with a name that MongoDB takes.
 pub fn collection_is_named(cx: &Ctxt, container: &Container, document: &Document) {
     let Some(literal) = &document.collection else {
+        if document.is_unread {
+            return;
+        }
         let example = format!("{}s", container.name().to_lowercase());
         cx.error(
             container.ident,
@@ -222,10 +225,14 @@ fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str,
             "Option<DateTime>" => "Option<bson::DateTime>",
             _ => wanted,
         };
+        let or = match wanted {
+            "DateTime" => ", or a date of `chrono`, `jiff` or `time` with the feature of that name",
+            _ => "",
+        };
         cx.error(
             field.ty,
             format!(
-                "`{}` is the field of {role}, which the library writes as a `{full}`. Write `{}: {wanted}`",
+                "`{}` is the field of {role}, which the library writes as `{full}`. Write `{}: {wanted}`{or}",
                 label(container, field),
                 field.rust
             ),
@@ -243,11 +250,17 @@ fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str,
     }
     let used = field.serde.skip.or(field.serde.flatten).or(field.converted());
     if let Some(span) = used {
+        let or = match (wanted, field.converted()) {
+            ("DateTime", Some(_)) => {
+                ": dates of `chrono`, `jiff` and `time` are stored without it, or by `odm::native`"
+            }
+            _ => "",
+        };
         error(
             cx,
             span,
             format!(
-                "`{}` is the field of {role}, which the library stores as a `{wanted}`. Leave this attribute out",
+                "`{}` is the field of {role}, which the library stores as `{wanted}`. Leave this attribute out{or}",
                 label(container, field)
             ),
         );

@@ -1,6 +1,6 @@
 //! The rules of one field, of a document or an embedded type.
 
-use super::message::{error, item_text, label};
+use super::message::{error, item_text, label, type_span};
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::access::Access;
 use crate::attr::serde::Default_;
@@ -19,6 +19,8 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
         return extra_stands_alone(cx, container, field);
     }
     name_is_reachable(cx, container, field);
+    only_an_id_is_generated(cx, container, field);
+    stored_has_a_default(cx, container, field);
     if field.reference.is_some() {
         return; // an id is stored, for which there are rules of its own
     }
@@ -26,10 +28,8 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     embed_numbers(cx, container, field);
     ranges_are_in_order(cx, container, field);
     super::value_rules::of_field(cx, container, field);
-    stored_has_a_default(cx, container, field);
     is_the_only_default(cx, container, field);
     none_is_no_default(cx, container, field);
-    only_an_id_is_generated(cx, container, field);
     unique_is_stored(cx, container, field);
     opaque_declares_nothing_else(cx, container, field);
     // Of what is missing, one message is enough.
@@ -143,7 +143,7 @@ fn texts_are_integers(cx: &Ctxt, container: &Container, field: &Field) {
         "Binary",
     ]
     .iter()
-    .any(|name| ty::exactly(field.ty, name));
+    .any(|name| ty::exactly(ty::single(field.ty), name));
     if is_other || field.field.opaque || field.skipped() {
         error(
             cx,
@@ -219,9 +219,13 @@ fn only_an_id_is_generated(cx: &Ctxt, container: &Container, field: &Field) {
             cx,
             syn::spanned::Spanned::span(function),
             format!(
-                "`{}` is not the `_id` of a document, and `generate` makes an id alone. Supply its value at the insert, or write a \
-                 constant: `#[field(default = …)]`",
-                label(container, field)
+                "`{}` is not the `_id` of a document, and `generate` makes an id alone. Supply its value at the insert{}",
+                label(container, field),
+                if field.reference.is_some() {
+                    ""
+                } else {
+                    ", or write a constant: `#[field(default = …)]`"
+                }
             ),
         );
     }
@@ -271,20 +275,29 @@ fn unique_is_stored(cx: &Ctxt, container: &Container, field: &Field) {
 
 /// A field that is not stored has no bound and no shape.
 fn skipped_declares_nothing(cx: &Ctxt, container: &Container, field: &Field) {
-    let declared = field.embed.present.is_some() || field.field.has_bounds() || field.field.opaque;
-    let declared = declared || field.reference.is_some();
-    if let (true, Some(span)) = (declared, field.serde.skip) {
+    let declared = &field.field;
+    let what = if field.reference.is_some() {
+        "a relationship"
+    } else if field.embed.present.is_some() || declared.has_bounds() || declared.opaque {
+        "a bound"
+    } else if declared.always || declared.stored.is_some() {
+        "`stored`"
+    } else if declared.generate.is_some() {
+        "`generate`"
+    } else if field.volatile.is_some() {
+        "`#[volatile]`"
+    } else if field.serde.rename.is_some() || !field.serde.aliases.is_empty() {
+        "a name"
+    } else {
+        return;
+    };
+    if let Some(span) = field.serde.skip {
         error(
             cx,
             span,
             format!(
-                "`{}` is not stored (`skip`), so {} on it means nothing. Leave out one of the attributes",
-                label(container, field),
-                if field.reference.is_some() {
-                    "a relationship"
-                } else {
-                    "a bound"
-                }
+                "`{}` is not stored (`skip`), so {what} on it means nothing. Leave out one of the attributes",
+                label(container, field)
             ),
         );
     }
@@ -382,6 +395,16 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
                 label(container, field)
             ),
         );
+    } else if field.serde.rename.is_some() || !field.serde.aliases.is_empty() {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` is flattened, so it has no name of its own. Leave out its name, or declare the names on the fields of the \
+                 flattened struct",
+                label(container, field)
+            ),
+        );
     } else if field.embed.has_options() || field.field.has_bounds() || field.serde.with.is_some() {
         error(
             cx,
@@ -465,6 +488,13 @@ fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
             ),
         );
     }
+    if let (Some(depth), true) = (&field.embed.depth, ty::is_scalar(field.ty)) {
+        error(
+            cx,
+            depth.span(),
+            format!("`{label}` holds no type inside itself, which `depth` is for. Leave it out"),
+        );
+    }
     if let Some(depth) = &field.embed.depth
         && depth.known().is_some_and(|depth| !(1..=100).contains(&depth))
     {
@@ -476,6 +506,28 @@ fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
             ),
         );
     }
+}
+
+/// What is read and never written: the fields of a projection and of a row.
+pub fn read_alone(cx: &Ctxt, container: &Container, field: &Field) {
+    let declared = &field.field;
+    let what = if declared.has_bounds() {
+        "is only read, and a bound is for what is written. Declare it in the document"
+    } else if declared.generate.is_some() || declared.scope {
+        "is only read, and `generate` and `scope` are for what is written. Declare them in the document"
+    } else if declared.always {
+        "is only read, and `stored` says what is written. Declare it in the document"
+    } else if declared.default.is_some() {
+        "is only read, and `default = …` is for what is written too. Write `#[field(default)]`, which reads the default of the type, or \
+         a function: `#[serde(default = \"…\")]`"
+    } else {
+        return;
+    };
+    error(
+        cx,
+        type_span(field),
+        format!("`{}` {what}", label(container, field)),
+    );
 }
 
 /// A range has its least value first.
@@ -538,6 +590,8 @@ fn opaque_declares_nothing_else(cx: &Ctxt, container: &Container, field: &Field)
 /// With `#[serde(with)]`, the type does not tell the stored form.
 fn custom_form_is_declared(cx: &Ctxt, container: &Container, field: &Field) -> bool {
     let declared = field.field.opaque || field.field.stored.is_some() || field.serde.native;
+    // A function on a field of the library is refused with the document.
+    let declared = declared || container.roles.made(field);
     match (field.serde.with, &field.field.stored) {
         (Some(span), _) if !declared && field.serde.flatten.is_none() => {
             error(

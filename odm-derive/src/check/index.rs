@@ -78,6 +78,23 @@ fn on_own_field(cx: &Ctxt, container: &Container, index: &Index) {
         );
     }
     let is_array = matches!(crate::ty::many(field.ty), Some(crate::ty::Many::List { .. }));
+    let is_plain = crate::ty::is_scalar(field.ty) && !field.is_foreign() && !field.field.opaque;
+    let is_text = ["String", "char"]
+        .iter()
+        .any(|name| crate::ty::exactly(crate::ty::single(field.ty), name));
+    let useless = match key.kind {
+        Kind::Text { .. } if is_plain && !is_text => {
+            "holds no texts, so a search would find nothing by this index. Declare it on a `String`, or leave out `text`"
+        }
+        Kind::Geo if is_plain && !is_array => {
+            "holds no places, and MongoDB would refuse every document that has it. Declare the field as a `Point`, or the index without \
+             `geo`"
+        }
+        _ => "",
+    };
+    if !useless.is_empty() {
+        error(cx, index.span, format!("`{}` {useless}", label(container, field)));
+    }
     if key.kind == Kind::Hashed && is_array && !field.field.opaque {
         error(
             cx,

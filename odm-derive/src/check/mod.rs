@@ -8,6 +8,7 @@ mod document;
 mod field;
 mod index;
 mod message;
+mod misplaced;
 mod patch;
 mod place;
 mod reference;
@@ -28,11 +29,15 @@ use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;
 use crate::ty;
 use message::{error, label};
+use misplaced::Derived;
 use rules::Place;
+use syn::spanned::Spanned;
 
 /// The rules of `#[derive(Document)]` on an enum. `common` is the struct of the fields that all variants have.
 pub fn several(cx: &Ctxt, container: &Container, common: &Container, declared: &Document) {
     owns_its_values(cx, container);
+    misplaced::all(cx, container, Derived::Document);
+    misplaced::on_fields(cx, common);
     stored_names_differ(cx, container);
     several::of_enum(cx, container, common, declared);
     document::collection_is_named(cx, container, declared);
@@ -42,6 +47,7 @@ pub fn several(cx: &Ctxt, container: &Container, common: &Container, declared: &
 /// The rules of `#[derive(Document)]` on a struct.
 pub fn document(cx: &Ctxt, container: &Container, document: &Document) {
     owns_its_values(cx, container);
+    misplaced::all(cx, container, Derived::Document);
     bucket::not_on_document(cx, container);
     if !document::is_struct_with_names(cx, container) {
         return;
@@ -66,7 +72,6 @@ fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
     document::shared_is_missing(cx, container, document);
     document::is_no_copy(cx, container);
     not_transparent(cx, container);
-    attributes_are_in_place(cx, container);
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
     let roles = &container.roles;
@@ -105,7 +110,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
         );
         return;
     }
-    attributes_are_in_place(cx, container);
+    misplaced::all(cx, container, Derived::Embed);
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
     variants_have_forms_of_their_own(cx, container);
@@ -115,6 +120,8 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     tags_are_names(cx, container);
     has_variants(cx, container);
     variants_have_one_name(cx, container);
+    names_of_variants_are_stored(cx, container);
+    derives_have_a_struct(cx, container, embed);
     id_is_no_array(cx, container, embed);
     numbers_are_of_plain_variants(cx, container, embed);
     place::variants_differ(cx, container);
@@ -159,7 +166,7 @@ pub fn projection(cx: &Ctxt, container: &Container, projection: &Projection) {
         );
         return;
     }
-    attributes_are_in_place(cx, container);
+    misplaced::all(cx, container, Derived::Read);
     reads_fields_alone(cx, container, "the fields of the document");
     reads_more_than_its_fields(cx, container);
     if container.fields().iter().all(Field::skipped) {
@@ -172,6 +179,7 @@ pub fn projection(cx: &Ctxt, container: &Container, projection: &Projection) {
         );
     }
     for field in container.fields() {
+        field::read_alone(cx, container, field);
         if let Some(span) = field.serde.flatten {
             cx.push(syn::Error::new(
                 span,
@@ -213,8 +221,11 @@ pub fn row(cx: &Ctxt, container: &Container) {
             ),
         );
     }
-    attributes_are_in_place(cx, container);
+    misplaced::all(cx, container, Derived::Read);
     reads_fields_alone(cx, container, "the fields of a result");
+    for field in container.fields() {
+        field::read_alone(cx, container, field);
+    }
     stored_names_differ(cx, container);
 }
 
@@ -233,37 +244,6 @@ fn reads_fields_alone(cx: &Ctxt, container: &Container, fields: &str) {
                 "`{attribute}` would have `{}` read from something else than {fields}. Leave it out",
                 container.ident
             ),
-        );
-    }
-}
-
-/// An attribute says nothing where the library does not look for it.
-fn attributes_are_in_place(cx: &Ctxt, container: &Container) {
-    const VARIANT: &str = "is for a field. The stored name of a variant is `#[embed(name = \"…\")]`";
-    const TYPE: &str = "stands above a type, and says nothing of a field. Leave it out";
-    let misplaced = |attrs: &[syn::Attribute], names: &[&str], why: &str| {
-        for attr in attrs {
-            if let Some(name) = names.iter().find(|name| attr.path().is_ident(name)) {
-                cx.error(attr, format!("`#[{name}(…)]` {why}"));
-            }
-        }
-    };
-    misplaced(
-        container.attrs,
-        &["field"],
-        "is for a field, and says nothing of a type. Leave it out",
-    );
-    if let Data::Enum(variants) = &container.data {
-        for variant in variants {
-            misplaced(variant.attrs, &["field"], VARIANT);
-        }
-    }
-    for field in container.all_fields() {
-        misplaced(&field.original.attrs, &["document", "projection", "row"], TYPE);
-        misplaced(
-            &field.original.attrs,
-            &["bucket"],
-            "stands above the struct of the items, beside `derive(Embed)`. The document has no field for them",
         );
     }
 }
@@ -564,14 +544,28 @@ fn refers_as_stored(cx: &Ctxt, container: &Container, field: &Field) {
         );
     }
     if let Some(Default_::Function(function)) = &field.serde.default {
-        cx.error(
-            function,
+        let (span, made_by) = match &field.field.default {
+            Some(default) => (
+                default.span(),
+                format!("`#[field(default = {})]`", ty::text(default)),
+            ),
+            None => (
+                function.span(),
+                format!("`#[serde(default = \"{}\")]`", ty::text(function)),
+            ),
+        };
+        error(
+            cx,
+            span,
             format!(
-                "`{}` is a reference, and one that `#[serde(default = \"{}\")]` makes is stored nowhere, so joins, checks, \
+                "`{}` is a reference, and one that {made_by} makes is stored nowhere, so joins, checks, \
                  `on_delete` and `audit` would not know it. {}, or store the reference in the documents that lack it first",
                 label(container, field),
-                ty::text(function),
-                if ty::many(field.ty).is_some() || ty::is_option(field.ty) { "Write `#[field(default)]`, which reads none".to_owned() } else { format!("Make it an `Option<{}>`", ty::text(field.ty)) }
+                if ty::many(field.ty).is_some() || ty::is_option(field.ty) {
+                    "Write `#[field(default)]`, which reads none".to_owned()
+                } else {
+                    format!("Make it an `Option<{}>`", ty::text(field.ty))
+                }
             ),
         );
     }
@@ -602,16 +596,23 @@ fn takes_versions(cx: &Ctxt, container: &Container) {
 
 /// `#[serde(transparent)]` stores the one field that there is.
 fn transparent_has_one_field(cx: &Ctxt, container: &Container) {
-    let stored = container.fields().iter().filter(|field| !field.skipped()).count();
-    if container.serde.transparent && stored != 1 {
-        cx.error(
-            container.ident,
-            format!(
-                "`#[serde(transparent)]` is for a struct with one field, and `{}` stores {stored}. Leave the attribute out",
-                container.ident
-            ),
-        );
+    if !container.serde.transparent {
+        return;
     }
+    let what = match &container.data {
+        Data::Struct(_, fields) => match fields.iter().filter(|field| !field.skipped()).count() {
+            1 => return,
+            stored => format!("stores {stored}"),
+        },
+        _ => "is an enum".to_owned(),
+    };
+    cx.error(
+        container.ident,
+        format!(
+            "`transparent` is for a struct with one field, and `{}` {what}. Leave the attribute out",
+            container.ident
+        ),
+    );
 }
 
 /// The tag of an enum stands beside the fields of its variants, so none of them may have its name.
@@ -665,6 +666,46 @@ fn variants_have_one_name(cx: &Ctxt, container: &Container) {
                 ),
             );
         }
+    }
+}
+
+/// Without a tag, no name of a variant is stored.
+fn names_of_variants_are_stored(cx: &Ctxt, container: &Container) {
+    let (Data::Enum(variants), true) = (&container.data, container.serde.untagged) else {
+        return;
+    };
+    for variant in variants.iter().filter(|variant| variant.serde.rename.is_some()) {
+        cx.error(
+            variant.ident,
+            format!(
+                "`{}::{}` has a name for storage, and `untagged` stores none. Leave out one of them",
+                container.ident, variant.ident
+            ),
+        );
+    }
+}
+
+/// `#[embed(derive(…))]` is for the structs that are made: those of copies, and a patch.
+fn derives_have_a_struct(cx: &Ctxt, container: &Container, embed: &Embed) {
+    let makes = |field: &&Field| match &field.copy {
+        Some(Copy::Entry(entry)) => entry.fields.is_some(),
+        Some(Copy::Subset(subset)) => subset.fields.is_some(),
+        _ => false,
+    };
+    if let (Some(derive), None, false) = (
+        embed.derives.first(),
+        embed.patch,
+        container.all_fields().iter().any(makes),
+    ) {
+        cx.error(
+            derive,
+            format!(
+                "`derive` is for the structs that are made for a type, and none is made for `{0}`. Write it above the type: \
+                 `#[derive({1})]`",
+                container.ident,
+                ty::text(derive)
+            ),
+        );
     }
 }
 

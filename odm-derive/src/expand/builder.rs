@@ -125,7 +125,7 @@ fn setter(target: &Target, builder: &Ident, parts: &[Part], part: &Part) -> Toke
         .iter()
         .filter(|attr| attr.path().is_ident("doc"));
     let docs = quote!(#[allow(missing_docs)] #(#docs)*);
-    let (ty, value) = argument(part);
+    let (ty, value) = argument(odm, part);
     if part.begins.is_some() {
         return quote! {
             #docs
@@ -163,7 +163,7 @@ fn setter(target: &Target, builder: &Ident, parts: &[Part], part: &Part) -> Toke
 
 /// The type that a setter takes, and the field's value made of it: a text of anything that becomes one, and of an `Option` what is
 /// in it.
-fn argument(part: &Part) -> (TokenStream, TokenStream) {
+fn argument(odm: &TokenStream, part: &Part) -> (TokenStream, TokenStream) {
     let whole = &part.ty;
     if part.field.entry().is_some() && !ty::is_option(part.field.ty) {
         return (quote!(#whole), quote!(value));
@@ -174,8 +174,8 @@ fn argument(part: &Part) -> (TokenStream, TokenStream) {
     let inner = ty::option(&ty);
     let (ty, value) = match inner.unwrap_or(&ty) {
         text if ty::exactly(text, "String") => (
-            quote!(impl ::core::convert::Into<#text>),
-            quote!(::core::convert::Into::into(value)),
+            quote!(impl #odm::IntoText<#text>),
+            quote!(#odm::IntoText::into_text(value)),
         ),
         other => (quote!(#other), quote!(value)),
     };

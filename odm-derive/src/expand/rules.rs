@@ -62,12 +62,11 @@ pub fn of_values(target: &Target, field: &Field) -> Option<TokenStream> {
         let name = ty::text(function);
         let item = item(target, field);
         // A reference to a `String` becomes one to a `str` where the function is called.
-        let call = quote_spanned!(function.span()=> #function(value));
+        let call = quote_spanned! {function.span()=>
+            #odm::values::value::<#item, _>(stored, |value| #function(value))
+        };
         quote! {
-            check: #some(#odm::values::ValueCheck {
-                name: #name,
-                call: |stored| #odm::values::value::<#item, _>(stored, |value| #call),
-            }),
+            check: #some(#odm::values::ValueCheck { name: #name, call: |stored| #call }),
         }
     });
     Some(quote! {
@@ -120,13 +119,13 @@ pub fn of_document<'a>(
     });
     let function = document.check_with.iter().map(move |function| {
         let text = ty::text(function);
-        let call = quote_spanned!(function.span()=> #function(document));
+        let call = quote_spanned! {function.span()=>
+            #odm::values::whole_document::<#this, _>(stored, |document| #function(document))
+        };
         quote! {
             #odm::values::CheckMeta {
                 text: #text,
-                rule: #odm::values::CheckRule::Function(|stored| {
-                    #odm::values::whole_document::<#this, _>(stored, |document| #call)
-                }),
+                rule: #odm::values::CheckRule::Function(|stored| #call),
             }
         }
     });

@@ -50,21 +50,36 @@ pub(crate) fn has_unique_items(field: &'static FieldMeta) -> bool {
     false
 }
 
+/// What a function of `check_with` says of a value.
+#[diagnostic::on_unimplemented(
+    message = "a function of `check_with` returns `Result<(), E>` with an `E` that is `Display`, and this one returns `{Self}`",
+    label = "returns `{Self}`",
+    note = "`fn is_valid(value: &T) -> Result<(), &'static str>`, with the reason of a refusal in `Err`"
+)]
+pub trait Checked {
+    /// The reason of a refusal.
+    fn refusal(self) -> Option<String>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: fmt::Display> Checked for Result<(), E> {
+    fn refusal(self) -> Option<String> {
+        self.err().map(|message| message.to_string())
+    }
+}
+
 /// Calls a function of the application with a value of this type. One that can't be read breaks another rule.
-pub fn value<T: Stored, E: fmt::Display>(
-    stored: RawBsonRef<'_>,
-    check: impl FnOnce(&T) -> Result<(), E>,
-) -> Option<String> {
+pub fn value<T: Stored, V: Checked>(stored: RawBsonRef<'_>, check: impl FnOnce(&T) -> V) -> Option<String> {
     let stored = StoredValue::of_bson(owned(stored).ok()?).ok()?;
     let value = stored.read(T::read).ok()?;
-    check(&value).err().map(|message| message.to_string())
+    check(&value).refusal()
 }
 
 /// Calls a function of the application with a whole document.
-pub fn whole_document<T: Row, E: fmt::Display>(
+pub fn whole_document<T: Row, V: Checked>(
     stored: &RawDocument,
-    check: impl FnOnce(&T) -> Result<(), E>,
+    check: impl FnOnce(&T) -> V,
 ) -> Option<String> {
     let document: T = stored::read(stored.as_bytes()).ok()?;
-    check(&document).err().map(|message| message.to_string())
+    check(&document).refusal()
 }

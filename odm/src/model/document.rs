@@ -394,6 +394,24 @@ pub struct Missing;
 #[derive(Clone, Copy, Debug)]
 pub struct Given<T>(pub T);
 
+/// What the builder of a `New…` struct takes for a text: what becomes one by `Into`.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` is no text for this field of a new document, and does not become one by `Into`",
+    label = "the field stores a `{T}`",
+    note = "a value that is an `Option` already is set behind `build`: `NewUser {{ nickname, ..NewUser::builder().build() }}`"
+)]
+pub trait IntoText<T> {
+    /// The text.
+    fn into_text(self) -> T;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, V: Into<T>> IntoText<T> for V {
+    fn into_text(self) -> T {
+        self.into()
+    }
+}
+
 /// The BSON of a document without what is derived of others, made by generated code.
 #[doc(hidden)]
 pub fn partial<T: Document>(fields: &impl Fields) -> Fresh<T> {

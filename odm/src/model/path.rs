@@ -571,6 +571,7 @@ impl<T, C: Decoder<T>> Decoder<T> for ReadOnly<C> {
     note = "what a variant of an enum carries is always there: `set` it, or the whole enum"
 )]
 pub trait MayBeMissing {}
+#[diagnostic::do_not_recommend]
 impl MayBeMissing for Plain {}
 #[diagnostic::do_not_recommend]
 impl MayBeMissing for OwnSerde {}
@@ -592,12 +593,13 @@ pub fn written<R, T: ?Sized, P, C>(_: Path<R, T, P, C>) -> Path<R, T, P> {
 
 /// A field that the application may write.
 #[diagnostic::on_unimplemented(
-    message = "this field is written by the library alone: an update can't change it",
+    message = "an update can't change this field: it never changes, or the library alone writes it",
     note = "`_id` never changes; the library maintains versions, timestamps, copies and computed fields",
-    note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed",
+    note = "a document with `#[document(append_only)]` and a measurement of a time series never change",
     note = "a bucket's items are written by `odm.buckets::<Item>()`, which counts and sums them: `push`, `edit`, `delete`"
 )]
 pub trait Writable {}
+#[diagnostic::do_not_recommend]
 impl Writable for Plain {}
 #[diagnostic::do_not_recommend]
 impl Writable for OwnSerde {}
@@ -611,6 +613,7 @@ impl<C: Writable> Writable for Needed<C> {}
     note = "or put the attribute on the items: an array of `struct Item(#[serde(with = \"…\")] Value);` with `#[derive(Embed)]`"
 )]
 pub trait PlainItems {}
+#[diagnostic::do_not_recommend]
 impl PlainItems for Plain {}
 #[diagnostic::do_not_recommend]
 impl<C: PlainItems> PlainItems for ReadOnly<C> {}
@@ -625,6 +628,7 @@ impl<C: PlainItems> PlainItems for Needed<C> {}
     note = "repeat the attribute on the field of the projection"
 )]
 pub trait PlainlyStored {}
+#[diagnostic::do_not_recommend]
 impl PlainlyStored for Plain {}
 impl PlainlyStored for ReadOnly {}
 #[diagnostic::do_not_recommend]
@@ -639,6 +643,7 @@ impl<C: PlainlyStored> PlainlyStored for Needed<C> {}
     note = "another one: compare and change the field as a whole, or write the stage or the condition in MongoDB's words"
 )]
 pub trait StoredByType {}
+#[diagnostic::do_not_recommend]
 impl StoredByType for Plain {}
 #[diagnostic::do_not_recommend]
 impl<C: StoredByType> StoredByType for ReadOnly<C> {}

@@ -237,8 +237,11 @@ impl Compared for Opaque {
     note = "items without an order are a set, which can be compared: `BTreeSet<T>` or `HashSet<T>`"
 )]
 pub trait Whole<T: ?Sized> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Whole<T> for ByValue {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Whole<T> for ByParts {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized, A> Whole<T> for AsSet<A> {}
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> Whole<T> for Listed<ByValue> {}
@@ -252,9 +255,11 @@ impl<T: ?Sized> Whole<T> for Listed<Listed<Listed<ByValue>>> {}
     message = "`{T}` is a struct, a map or an enum with content, or an array of these: the server orders and finds it by its bytes, in the order of its fields",
     label = "compared by bytes on the server",
     note = "name a field of it: `p.home.city` instead of `p.home`, in an index `fields(home.city, home.zip)`",
+    note = "a date with an offset or a time zone is ordered by its moment: `p.departs.at` instead of `p.departs`",
     note = "what documents are sorted by or found by, and has no field of its own, is stored in one beside it"
 )]
 pub trait Ordered<T: ?Sized> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Ordered<T> for ByValue {}
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> Ordered<T> for AsSet<ByValue> {}
@@ -275,6 +280,7 @@ impl<T: ?Sized> Ordered<T> for Listed<Listed<Listed<ByValue>>> {}
     note = "the items of a set one by one: `.unwind(|p| p.tags).group(…)`, with the path `p.tags.any()`"
 )]
 pub trait Grouped<T: ?Sized> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Grouped<T> for ByValue {}
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> Grouped<T> for Listed<ByValue> {}

@@ -17,6 +17,7 @@ pub(crate) fn problems(meta: &DocumentMeta) -> Vec<String> {
         problems.extend(hashed(meta, declared).map(|problem| format!("{index} {problem}")));
         problems.extend(wildcards(meta, declared).map(|problem| format!("{index} {problem}")));
         problems.extend(places(meta, declared).map(|problem| format!("{index} {problem}")));
+        problems.extend(wordless(meta, declared).map(|problem| format!("{index} {problem}")));
         problems.extend(on_id(declared).map(|problem| format!("{index} {problem}")));
         problems.extend(texts(meta, declared).map(|problem| format!("{index} {problem}")));
     }
@@ -24,7 +25,7 @@ pub(crate) fn problems(meta: &DocumentMeta) -> Vec<String> {
         if matches!(check.rule, CheckRule::Compare { .. }) && check.expression().is_none() {
             problems.push(format!(
                 "`{}`: the check `{}` compares no fields with each other. Write expressions on both sides, \
-                 `expr(o.ends).gt(expr(o.starts))`, joined by `&`, `|` and `!`; the bounds of one field are declared on it, and any \
+                 `odm::expr::expr(o.ends).gt(odm::expr::expr(o.starts))`, joined by `&`, `|` and `!`; the bounds of one field are declared on it, and any \
                  other rule is a function: `#[document(check_with = is_valid)]`",
                 meta.name, check.text
             ));
@@ -107,6 +108,21 @@ fn places(meta: &DocumentMeta, declared: &IndexMeta) -> Option<String> {
             format!(
                 "is geospatial, and `{path}` holds no places: MongoDB would refuse every document that has it. Declare the field as a \
                  `Point`, or the index without `geo`"
+            )
+        })
+    })
+}
+
+/// A text index is created over anything, and holds nothing of a value that is no text.
+fn wordless(meta: &DocumentMeta, declared: &IndexMeta) -> Option<String> {
+    let is_text = |kind: &IndexKind| matches!(kind, IndexKind::Text { .. });
+    declared.keys.iter().filter(|key| is_text(&key.kind)).find_map(|key| {
+        let path = (key.path)();
+        let shape = items(walk(meta, path)?);
+        let has_none = is_plain(shape) && !matches!(shape, Shape::String | Shape::Char);
+        has_none.then(|| {
+            format!(
+                "is of texts, and `{path}` holds none: a search would find nothing by it. Declare it on a `String`, or without `text`"
             )
         })
     })

@@ -144,6 +144,17 @@ fn a_geospatial_index_is_on_places() {
     }
 }
 
+#[test]
+fn a_text_index_is_on_texts() {
+    let problems = found(on!("title": TEXT, "number": TEXT));
+    assert!(
+        problems.len() == 1 && problems[0].contains("is of texts, and `number` holds none"),
+        "{problems:?}"
+    );
+    assert_eq!(found(on!("number": Ascending, "tags": TEXT)), [""; 0]);
+    assert_eq!(found(on!("unknown": TEXT)), [""; 0]);
+}
+
 /// `{ _id: -1 }` is 2 BadValue on `mongod`, `{ _id: 1 }` with `unique` 197 InvalidIndexSpecificationOption (server-facts).
 #[test]
 fn the_index_on_the_id_is_declared_plainly_or_not_at_all() {

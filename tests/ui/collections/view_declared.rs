@@ -13,7 +13,15 @@ fn orders(orders: Aggregate<Order>) -> Aggregate<Order> {
 }
 
 #[derive(Document)]
-#[document(collection = "dear_orders", version, view(of = Order, pipeline = orders))]
+#[document(
+    collection = "dear_orders",
+    version,
+    view(of = Order, pipeline = orders),
+    before_write = check,
+    after_write = tell,
+    check_with = is_valid,
+    patch
+)]
 struct DearOrder {
     id: i32,
     #[index]

@@ -17,6 +17,8 @@ struct Task {
     owner: Ref<Person>,
     #[reference(on_delete = delete)]
     other: Ref<Person>,
+    #[reference(on_delete(cascade))]
+    third: Ref<Person>,
 }
 
 fn main() {}

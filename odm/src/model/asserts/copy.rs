@@ -68,6 +68,7 @@ impl<S, C> SourceField<S, C> {
     note = "repeat the attribute on the copy; of such a field nothing is computed"
 )]
 pub trait CopiedPlainly {}
+#[diagnostic::do_not_recommend]
 impl CopiedPlainly for Plain {}
 #[diagnostic::do_not_recommend]
 impl<C: CopiedPlainly> CopiedPlainly for ReadOnly<C> {}

@@ -62,7 +62,9 @@ pub const fn id_is_plain<T: Compared<As: OneForm<T>>>() {}
     note = "or say that this program alone writes the collection, with this struct: `#[document(sole_writer)]`"
 )]
 pub trait OneForm<T> {}
+#[diagnostic::do_not_recommend]
 impl<T> OneForm<T> for crate::model::value::ByValue {}
+#[diagnostic::do_not_recommend]
 impl<T, A> OneForm<T> for crate::model::value::Listed<A> {}
 
 /// `#[serde(flatten)]`.

@@ -428,6 +428,7 @@ fn raw_filter<T: crate::Document>(what: &str, filter: Filter<T>) -> Result<mongo
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` is not a value for a field of type `{T}`",
     label = "the field stores a `{T}`",
+    note = "another field of the document is compared as an expression: `odm::expr::expr(p.ends).gt(odm::expr::expr(p.starts))`",
     note = "a reference is given as one, not as an id or a document: `document.to_ref()`, or `Ref::new(id)`",
     note = "of an array, `eq` and `set` take all of it; one item is found by `contains(item)`, and added by `push`"
 )]

@@ -33,6 +33,7 @@ impl<T: Value + Stored + Compared<As: OneValue<T>>> RequestValue for T {}
     note = "the items of an array: `#[request(path = tags.any())] tag: OneOf<String>`"
 )]
 pub trait OneValue<T: ?Sized> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> OneValue<T> for ByValue {}
 
 /// The text as a value of a type; or what the type takes.
