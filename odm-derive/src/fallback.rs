@@ -277,6 +277,8 @@ pub fn request(input: &DeriveInput, request: &Request, error: &syn::Error) -> To
             fn read(_: &mut #krate::__private::request::Given) -> Self {
                 ::core::unreachable!()
             }
+        }
+        impl #krate::__private::request::IntoParts<#of> for #ident {
             fn into_parts(self) -> #krate::__private::request::Parts<#of> {
                 ::core::unreachable!()
             }

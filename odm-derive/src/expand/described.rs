@@ -55,7 +55,8 @@ pub fn of_embedded(target: &Target) -> TokenStream {
         #[automatically_derived]
         impl #impl_generics #odm::Described for #this #where_clause {
             type Paths = #paths;
-            fn json_paths() -> Self::Paths {
+            // `Self::Paths` may be a variant too.
+            fn json_paths() -> #paths {
                 #value
             }
             fn described() -> #odm::Description {

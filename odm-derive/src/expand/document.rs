@@ -105,6 +105,8 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
     let (_, ty_generics, _) = target.container.generics.split_for_impl();
     let id = target.fields.iter().find(|field| roles.is_id(field));
     let (id_name, id_ty) = (id.map(|field| field.ident()), id.map(|field| field.ty));
+    // The compiler names this place where the type of the id is private and the document is not.
+    let id_type = quote_spanned!(id_ty.span()=> type Id = #id_ty;);
     let new = target.new_ident();
     let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
     let paths_value = paths::value(target);
@@ -152,7 +154,7 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
         }
         #[automatically_derived]
         impl #impl_generics #krate::Document for #this #where_clause {
-            type Id = #id_ty;
+            #id_type
             type New = #new #ty_generics;
             type Paths = #paths;
             #constants

@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
-use super::value::null_of;
+use super::value::{compared, compared_as, null_of};
 use super::{
     Target, asserts, bucket, codec, copy, described, enums, fielded, generics, names, numbered, patch, paths,
     reference, stored, union,
@@ -126,7 +126,6 @@ fn value(
     let null = null(target).map(|null| quote!(const NULL: bool = #null;));
     let names_differ = names::checks_of_struct(target);
     let (one_name, generic_names) = (names_differ.item, names_differ.statement);
-    let compared = super::value::compared(target, compared);
     quote! {
         #compared
         #[automatically_derived]
@@ -193,7 +192,7 @@ fn named(target: &Target) -> TokenStream {
                     }
                 })
             },
-            quote!(#odm::ByParts),
+            compared(target, quote!(#odm::ByParts)),
         )
     };
     let nested = (!target.container.serde.transparent).then(|| nested(target));
@@ -233,11 +232,7 @@ fn transparent(target: &Target) -> TokenStream {
         return unit(target);
     };
     let ty = field.stored();
-    let compared = if field.field.opaque {
-        quote!(#odm::ByValue)
-    } else {
-        quote!(<#ty as #odm::Compared>::As)
-    };
+    let compared = compared_as(target, field);
     let like = stored_like(target, field);
     let declares =
         field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();
@@ -283,17 +278,18 @@ fn stored_like(target: &Target, field: &crate::ast::Field) -> TokenStream {
     let (odm, this, ty) = (&target.odm, &target.this, field.stored());
     // serde reads the name of a field as another type only where that is transparent.
     let is_key = target.container.serde.transparent && field.serde.with.is_none();
+    let mut generics = generics::owned(target.container.generics);
+    let like = generics::with_type(&mut generics, odm, "__Like", ty);
     let key = if is_key && field.field.stored.is_none() {
-        quote!(#ty)
+        quote!(#like)
     } else {
         quote!(())
     };
-    let generics = generics::owned(target.container.generics);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::StoredLike for #this #where_clause {
-            type Like = #ty;
+            type Like = #like;
             type Key = #key;
         }
     }
@@ -313,7 +309,7 @@ fn tuple(target: &Target) -> TokenStream {
         reference::holds_document(target, &target.fields),
         None,
         quote!(#odm::Shape::Tuple(const { &[#(#shapes),*] })),
-        quote!(#odm::ByValue),
+        compared(target, quote!(#odm::ByValue)),
     );
     quote!(#fielded #value)
 }
@@ -326,6 +322,6 @@ fn unit(target: &Target) -> TokenStream {
         quote!(false),
         None,
         quote!(#odm::Shape::Null),
-        quote!(#odm::ByValue),
+        compared(target, quote!(#odm::ByValue)),
     )
 }

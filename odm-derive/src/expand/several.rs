@@ -181,6 +181,7 @@ fn implement(
         .iter()
         .find(|field| target.container.roles.is_id(field));
     let id_ty = id.map(|field| field.ty);
+    let id_type = quote_spanned!(variants.first().map(|variant| variant.ty).span()=> type Id = #id_ty;);
     let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
     let paths_value = paths_value(target, variants);
     let shape = shape(target, container, variants);
@@ -234,20 +235,20 @@ fn implement(
         }
         #[automatically_derived]
         impl #krate::Document for #this {
-            type Id = #id_ty;
+            #id_type
             type New = #new;
             type Paths = #paths;
             const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::greatest(&[#(#sizes),*]);
             const KIND: #odm::several::Kind = #odm::several::Kind::Enum;
             const META: &'static #odm::DocumentMeta = #constants;
             const OTHER_INDEXES: &'static [#odm::OtherIndexes] = &[#(#indexes),*];
-            fn paths() -> Self::Paths {
+            fn paths() -> #paths {
                 #paths_value
             }
-            fn id(&self) -> &Self::Id {
+            fn id(&self) -> &#id_ty {
                 match self { #ids }
             }
-            fn fresh(new: Self::New, now: #odm::DateTime) -> #odm::Fresh<Self> {
+            fn fresh(new: #new, now: #odm::DateTime) -> #odm::Fresh<Self> {
                 match new { #(#fresh)* }
             }
             fn touch(&mut self, now: #odm::DateTime) {
@@ -262,7 +263,7 @@ fn implement(
         }
         #[automatically_derived]
         impl #odm::FromNew for #this {
-            fn from_new(new: Self::New, now: #odm::DateTime) -> Self {
+            fn from_new(new: #new, now: #odm::DateTime) -> Self {
                 match new { #(#from_new)* }
             }
         }

@@ -142,7 +142,6 @@ fn key(code: &Code, field: &Field, inner: &TokenStream, around: &TokenStream) ->
         && field.reference.is_none();
     let ty = field.ty;
     let methods = quote! {
-        type Inner = #ty;
         fn inner(&self) -> &#ty {
             #inner
         }
@@ -150,7 +149,7 @@ fn key(code: &Code, field: &Field, inner: &TokenStream, around: &TokenStream) ->
             #around
         }
     };
-    is_key.then(|| code.implement("KeyLike", methods))
+    is_key.then(|| code.implement(&quote!(KeyLike<#ty>), methods))
 }
 
 fn tuple(target: &Target) -> TokenStream {

@@ -30,7 +30,7 @@ pub use value::{OneValue, RequestValue};
     message = "`{Self}` does not declare the parameters of a request",
     note = "derive it: `#[derive(odm::request::RequestQuery)] #[request(of = User)]`"
 )]
-pub trait RequestQuery: Sized {
+pub trait RequestQuery: Sized + IntoParts<<Self as RequestQuery>::Document> {
     /// The document that is queried.
     type Document: Document;
 
@@ -41,10 +41,6 @@ pub trait RequestQuery: Sized {
     /// The fields of what a request gives; where that can't be taken, any.
     #[doc(hidden)]
     fn read(given: &mut Given) -> Self;
-
-    /// The condition, the order and the page.
-    #[doc(hidden)]
-    fn into_parts(self) -> Parts<Self::Document>;
 
     /// Of the part of a URL behind the question mark, percent-encoded as browsers send it.
     ///
@@ -113,6 +109,13 @@ fn refused(parameters: Vec<BadParameter>) -> Result<()> {
     } else {
         Err(Error::Request { parameters })
     }
+}
+
+/// What a request asks for of the documents `T`.
+#[doc(hidden)]
+pub trait IntoParts<T> {
+    /// The condition, the order and the page.
+    fn into_parts(self) -> Parts<T>;
 }
 
 /// The parts of a query that a request asks for.
