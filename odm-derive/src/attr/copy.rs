@@ -1,7 +1,7 @@
 //! `#[denormalize(…)]`, `#[subset(…)]`, `#[computed(…)]` and `#[volatile]`: what a field is derived from.
 
 use super::index::Key;
-use super::{At, Count, allowed, count, keys, once, unknown, word};
+use super::{At, Count, allowed, count, entries, keys, once, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -136,28 +136,31 @@ const FROM: &str = "`from` says what is copied: a field through a reference of t
                     field with `#[reference]`, the document, `from = Part`";
 
 impl Denormalize {
-    fn parse(attr: &Attribute, on: On) -> syn::Result<Denormalize> {
+    fn parse(cx: &Ctxt, attr: &Attribute, on: On) -> Option<Denormalize> {
         let span = attr.path().span();
         let (mut from, mut fields, mut sync) = (None, None, None);
         let known = match on {
             On::Field => &keys::DENORMALIZE,
             On::Struct => &keys::DENORMALIZE_TYPE,
         };
-        if !matches!(attr.meta, syn::Meta::Path(_)) {
-            attr.parse_nested_meta(|meta| match word(&meta.path).as_str() {
-                "from" => once(&mut from, From::parse(&meta)?, &meta),
-                "fields" if on == On::Field => once(&mut fields, Fields::parse(&meta)?, &meta),
-                "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
-                "fields" => Err(meta.error(
-                    "The fields of a struct of copies are those of the struct itself: each has the name of one of the document's",
-                )),
-                _ => Err(unknown(&meta, known)),
-            })?;
+        let is_read = entries(cx, attr, |meta| {
+            match word(&meta.path).as_str() {
+            "from" => once(&mut from, From::parse(meta)?, meta),
+            "fields" if on == On::Field => once(&mut fields, Fields::parse(meta)?, meta),
+            "sync" => once(&mut sync, Sync::parse(meta)?, meta),
+            "fields" => Err(meta.error(
+                "The fields of a struct of copies are those of the struct itself: each has the name of one of the document's",
+            )),
+            _ => Err(unknown(meta, known)),
         }
+        });
         let Some(from) = from else {
-            return Err(syn::Error::new(span, FROM));
+            if is_read {
+                cx.unreadable(attr, syn::Error::new(span, FROM));
+            }
+            return None;
         };
-        Ok(Denormalize {
+        Some(Denormalize {
             span,
             from,
             fields,
@@ -304,51 +307,52 @@ fn order(meta: &ParseNestedMeta, advice: &str) -> syn::Result<At<Vec<Key>>> {
 }
 
 impl Subset {
-    fn parse(attr: &Attribute) -> syn::Result<Subset> {
+    /// One that lacks something has an error, and what can be read.
+    fn parse(cx: &Ctxt, attr: &Attribute) -> Option<Subset> {
         let span = attr.path().span();
         let (mut of, mut limit, mut keys, mut fields) = (None, None, None, None);
         let (mut condition, mut parent, mut keep, mut sync) = (None, None, None, None);
-        if !matches!(attr.meta, syn::Meta::Path(_)) {
-            attr.parse_nested_meta(|meta| match allowed(&meta, &keys::SUBSET)?.as_str() {
-                "of" => {
-                    let value = meta.value()?;
-                    once(&mut of, value.call(Path::parse_mod_style)?, &meta)
-                }
-                "limit" => once(&mut limit, count(&meta)?, &meta),
-                "order" => once(&mut keys, order(&meta, ORDER)?, &meta),
-                "fields" => once(&mut fields, Fields::parse(&meta)?, &meta),
-                "filter" => once(&mut condition, filter(&meta)?, &meta),
-                "by" => once(&mut parent, by(&meta)?, &meta),
-                "keep" => {
-                    let advice =
-                        "`keep` is `first` or `last`, without quotes: which end of the order is kept";
-                    let value = meta.value().map_err(|_| meta.error(advice))?;
-                    let given: Ident = value.parse().map_err(|_| meta.error(advice))?;
-                    let last = match given.to_string().as_str() {
-                        "first" => false,
-                        "last" => true,
-                        _ => return Err(syn::Error::new(given.span(), advice)),
-                    };
-                    once(&mut keep, last, &meta)
-                }
-                "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
-                _ => Err(unknown(&meta, &keys::SUBSET)),
-            })?;
+        let is_read = entries(cx, attr, |meta| match allowed(meta, &keys::SUBSET)?.as_str() {
+            "of" => {
+                let value = meta.value()?;
+                once(&mut of, value.call(Path::parse_mod_style)?, meta)
+            }
+            "limit" => once(&mut limit, count(meta)?, meta),
+            "order" => once(&mut keys, order(meta, ORDER)?, meta),
+            "fields" => once(&mut fields, Fields::parse(meta)?, meta),
+            "filter" => once(&mut condition, filter(meta)?, meta),
+            "by" => once(&mut parent, by(meta)?, meta),
+            "keep" => {
+                let advice = "`keep` is `first` or `last`, without quotes: which end of the order is kept";
+                let value = meta.value().map_err(|_| meta.error(advice))?;
+                let given: Ident = value.parse().map_err(|_| meta.error(advice))?;
+                let last = match given.to_string().as_str() {
+                    "first" => false,
+                    "last" => true,
+                    _ => return Err(syn::Error::new(given.span(), advice)),
+                };
+                once(&mut keep, last, meta)
+            }
+            "sync" => once(&mut sync, Sync::parse(meta)?, meta),
+            _ => Err(unknown(meta, &keys::SUBSET)),
+        });
+        let lacking = [
+            ("`of`", of.is_none()),
+            ("`limit`", limit.is_none()),
+            ("`order`", keys.is_none()),
+        ];
+        if let Some((what, _)) = lacking.iter().find(|(_, is_lacking)| is_read && *is_lacking) {
+            let message = format!(
+                "A subset says of which children, how many and by which order: `#[subset(of = Review, limit = 10, \
+                 order(-published_date))]`; here {what} is missing"
+            );
+            cx.unreadable(attr, syn::Error::new(span, message));
         }
-        let missing = |what: &str| {
-            syn::Error::new(
-                span,
-                format!(
-                    "A subset says of which children, how many and by which order: `#[subset(of = Review, limit = 10, \
-                     order(-published_date))]`; here {what} is missing"
-                ),
-            )
-        };
-        Ok(Subset {
+        Some(Subset {
             span,
-            of: of.ok_or_else(|| missing("`of`"))?,
-            limit: limit.ok_or_else(|| missing("`limit`"))?,
-            order: keys.ok_or_else(|| missing("`order`"))?,
+            of: of?,
+            limit: limit.unwrap_or(Count::Literal(1, span)),
+            order: keys.unwrap_or_else(|| At::new(Vec::new(), span)),
             fields,
             filter: condition,
             by: parent,
@@ -510,17 +514,17 @@ impl Copy {
             );
         }
         if attr.path().is_ident("subset") {
-            return cx.keep(Subset::parse(attr)).map(Copy::Subset);
+            return Subset::parse(cx, attr).map(Copy::Subset);
         }
         if attr.path().is_ident("computed") {
-            return cx.keep(Computed::parse(attr)).map(Copy::Computed);
+            return cx.keep(attr, Computed::parse(attr)).map(Copy::Computed);
         }
         let Denormalize {
             span,
             from,
             fields,
             sync,
-        } = cx.keep(Denormalize::parse(attr, On::Field))?;
+        } = Denormalize::parse(cx, attr, On::Field)?;
         match (from, reference.take()) {
             (From::Document(of), Some(reference)) => Some(Copy::Entry(Entry {
                 span,
@@ -578,7 +582,7 @@ impl Copy {
 impl Container {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Option<Container> {
         let attr = super::find(attrs, "denormalize")?;
-        let declared = cx.keep(Denormalize::parse(attr, On::Struct))?;
+        let declared = Denormalize::parse(cx, attr, On::Struct)?;
         match declared.from {
             From::Document(of) => Some(Container {
                 span: declared.span,

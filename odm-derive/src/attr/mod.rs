@@ -1,9 +1,10 @@
 //! The attributes, one file each: from tokens to plain data, with errors that say what to write.
 
 use crate::ctxt::Ctxt;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote_spanned;
 use syn::meta::ParseNestedMeta;
+use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, ExprLit, Lit, LitInt, LitStr, Path, Token, UnOp};
 
@@ -38,7 +39,8 @@ impl<T> At<T> {
     }
 }
 
-/// Reads every attribute called `name` with `each` for one entry of those in `keys`; an error ends that attribute only.
+/// Reads every attribute called `name` with `each` for one entry of those in `keys`. Behind an entry with an error the next one is
+/// read.
 pub fn read(
     cx: &Ctxt,
     attrs: &[Attribute],
@@ -60,11 +62,37 @@ pub fn read_all(
     mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
 ) {
     for attr in attrs.iter().filter(|attr| attr.path().is_ident(name)) {
-        if matches!(attr.meta, syn::Meta::Path(_)) {
-            continue;
-        }
-        cx.keep(attr.parse_nested_meta(|meta| each(&meta)));
+        entries(cx, attr, &mut each);
     }
+}
+
+/// Reads the entries of one attribute, and says whether all could be read.
+pub fn entries(
+    cx: &Ctxt,
+    attr: &Attribute,
+    mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
+) -> bool {
+    if matches!(attr.meta, syn::Meta::Path(_)) {
+        return true;
+    }
+    let mut is_read = true;
+    let read = attr.parse_nested_meta(|meta| {
+        each(&meta).or_else(|error| {
+            is_read = false;
+            cx.unreadable(attr, error);
+            skip_entry(meta.input)
+        })
+    });
+    // Behind an entry with an error, what is said of the rest may be said because of it.
+    is_read && cx.keep(attr, read).is_some()
+}
+
+/// Leaves out what is left of an entry.
+fn skip_entry(input: ParseStream) -> syn::Result<()> {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        input.parse::<TokenTree>()?;
+    }
+    Ok(())
 }
 
 /// Whether there is an attribute called `name`, and where the first is.

@@ -1,7 +1,7 @@
 //! `#[reference(…)]` and `#[parent_ref(…)]` on a field: what kind of relationship it is.
 
 use super::index::Key;
-use super::{At, Count, count, keys, once, unknown, word};
+use super::{At, Count, count, entries, keys, once, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -85,9 +85,7 @@ impl Reference {
             parent: attr.path().is_ident("parent_ref"),
             ..Reference::one(attr.path().span())
         };
-        if !matches!(attr.meta, syn::Meta::Path(_)) {
-            cx.keep(attr.parse_nested_meta(|meta| reference.option(&meta)));
-        }
+        entries(cx, attr, |meta| reference.option(meta));
         Some(reference)
     }
 

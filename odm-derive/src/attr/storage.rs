@@ -54,7 +54,7 @@ impl Container {
             }
             let read = attr.parse_nested_meta(|meta| match word(&meta.path).as_str() {
                 option if Container::has(option) => {
-                    cx.keep(own.option(&meta));
+                    cx.keep(attr, own.option(&meta));
                     Ok(())
                 }
                 _ => skip(&meta),

@@ -36,7 +36,10 @@ pub fn several(cx: &Ctxt, container: &Container, common: &Container, declared: &
     stored_names_differ(cx, container);
     several::of_enum(cx, container, common, declared);
     document::collection_is_named(cx, container, declared);
-    fields_of_document(cx, common, declared);
+    // Without a variant that is a document nothing is known of the fields.
+    if !common.fields().is_empty() {
+        fields_of_document(cx, common, declared);
+    }
 }
 
 /// The rules of `#[derive(Document)]` on a struct.
@@ -70,7 +73,7 @@ fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
     let roles = &container.roles;
-    for field in container.fields() {
+    for field in container.fields().iter().filter(|field| field.is_read) {
         if roles.is_id(field) {
             field::of_id(cx, container, field)
         } else {
@@ -120,7 +123,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     place::variants_differ(cx, container);
     copy::container(cx, container);
     takes_versions(cx, container);
-    for field in container.all_fields() {
+    for field in container.all_fields().into_iter().filter(|field| field.is_read) {
         document::no_scope_in_embedded(cx, container, field);
         field::all(cx, container, field, true);
         written_under_one_name(cx, container, field);
@@ -138,7 +141,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
 /// The rules of `#[derive(Projection)]`.
 pub fn projection(cx: &Ctxt, container: &Container, projection: &Projection) {
     owns_its_values(cx, container);
-    if projection.of.is_none() {
+    if projection.of.is_none() && cx.is_read("projection") {
         cx.error(
             container.ident,
             format!(

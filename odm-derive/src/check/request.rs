@@ -35,7 +35,7 @@ pub fn name((field, attrs): &Declared) -> String {
 }
 
 pub fn all(cx: &Ctxt, container: &Container, request: &Request, fields: &[Declared]) {
-    if request.of.is_none() {
+    if request.of.is_none() && cx.is_read("request") {
         cx.error(
             container.ident,
             format!(
@@ -127,7 +127,7 @@ fn options_fit(cx: &Ctxt, container: &Container, (field, attrs): &Declared) {
             }
         }
         Part::Sort => {
-            if attrs.sort.is_none() {
+            if attrs.sort.is_none() && cx.is_read("request") {
                 cx.error(
                     field.ty,
                     format!(

@@ -2,7 +2,7 @@
 
 use super::Target;
 use super::new::{default, supplied, supplied_type};
-use crate::ast::Field;
+use crate::ast::{Container, Field};
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -94,6 +94,11 @@ pub fn define(target: &Target) -> TokenStream {
             }
         };
     }
+}
+
+/// Whether the type can have a builder. Where it can't, an error says so.
+pub fn is_possible(container: &Container) -> bool {
+    container.generics.params.is_empty() && container.fields().iter().all(|field| field.rust != "build")
 }
 
 fn needed<'a>(parts: &'a [Part<'a>]) -> impl Iterator<Item = &'a Part<'a>> {

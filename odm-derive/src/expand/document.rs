@@ -22,17 +22,9 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     }
     let container = Container::document(&cx, input, &document);
     check::document(&cx, &container, &document);
-    let krate = document.krate.clone();
     match cx.check() {
         Ok(()) => expand(&container, &document),
-        Err(error) => {
-            let patch = document
-                .patch
-                .map(|_| patch::stand_in(&Target::new(&container, krate.clone())));
-            let stand_in = fallback::document(input, krate, &error);
-            let stored_with = several::stored_with(&container, &document);
-            quote!(#stand_in #patch #stored_with)
-        }
+        Err(error) => fallback::document(&container, &document, &error),
     }
 }
 
@@ -52,16 +44,16 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let codecs = codec::define(&target);
     let new = new::define(&target, document);
     let builder = document.builder.map(|_| builder::define(&target));
-    let patch = document.patch.map(|_| {
-        let derives: Vec<_> = document.patch_derives.iter().chain(&document.derives).collect();
-        patch::define(&target, true, &derives)
-    });
+    let patch = document
+        .patch
+        .map(|_| patch::define(&target, true, &patch::derives(document)));
     let fielded = fielded::implement(&target, managed);
     let value = meta::never_embedded(&target);
     let generics = generics::document(&target);
     let implementation = implement(&target, document, &generics);
     let insertable = new::insertable(&target, document, &generics);
     let described = described::of_new(&target, &generics);
+    let coded_new = new::coded(&target);
     let targets = targets::targets(&target, &generics);
     let children = reference::children(&target, &generics);
     let checks = reference::checks(&target, &target.fields);
@@ -86,6 +78,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
         #value
         #implementation
         #insertable
+        #coded_new
         #described
         #targets
         #children

@@ -24,16 +24,9 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     check::embed(&cx, &container, &embed);
     let declared = attr::bucket::Bucket::parse(&cx, &input.attrs);
     let bucket = declared.and_then(|bucket| check::bucket::plan(&cx, &container, &bucket));
-    let krate = embed.krate.clone();
     match cx.check() {
         Ok(()) => expand(&container, &embed, bucket.as_ref()),
-        Err(error) => {
-            let target = Target::new(&container, krate.clone());
-            let bucket = bucket.map(|plan| bucket::stand_in(&target, &plan));
-            let patch = embed.patch.map(|_| patch::stand_in(&target));
-            let stand_in = fallback::embed(input, krate, &error);
-            quote!(#stand_in #bucket #patch)
-        }
+        Err(error) => fallback::embed(&container, &embed, bucket.as_ref(), &error),
     }
 }
 
@@ -201,7 +194,7 @@ fn named(target: &Target) -> TokenStream {
 }
 
 /// The paths of a struct's fields continue the path of the struct.
-fn nested(target: &Target) -> TokenStream {
+pub fn nested(target: &Target) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let generics = generics::owned(target.container.generics);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
@@ -271,7 +264,7 @@ fn transparent(target: &Target) -> TokenStream {
 }
 
 /// `impl StoredLike`: where a number, a text or a date is taken, a struct of one is taken too.
-fn stored_like(target: &Target, field: &crate::ast::Field) -> TokenStream {
+pub fn stored_like(target: &Target, field: &crate::ast::Field) -> TokenStream {
     if field.field.opaque || field.reference.is_some() {
         return TokenStream::new();
     }

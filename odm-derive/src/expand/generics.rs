@@ -127,6 +127,20 @@ pub fn with_document(generics: &mut Generics, krate: &Path, name: &str, ty: impl
     parameter
 }
 
+/// With `'static` on every type, and what a document must be able to do whatever its fields are.
+pub fn sendable(target: &Target) -> Generics {
+    let mut generics = owned(target.container.generics);
+    if target.is_generic() {
+        let (this, new) = (&target.this, target.new_ident());
+        let (_, arguments, _) = target.container.generics.split_for_impl();
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.push(parse_quote!(#new #arguments: ::core::marker::Send));
+        predicates
+            .push(parse_quote!(#this: ::core::marker::Send + ::core::marker::Sync + ::core::marker::Unpin));
+    }
+    generics
+}
+
 /// The parameters without their bounds, to be followed by others: `T, N,`.
 pub fn arguments(generics: &Generics) -> TokenStream {
     let names = parameters(generics);

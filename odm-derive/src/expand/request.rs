@@ -26,7 +26,7 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     match (cx.check(), &request.of) {
         (Ok(()), Some(of)) => expand(&container, &request, of, &fields),
         (Ok(()), None) => TokenStream::new(),
-        (Err(error), _) => fallback::request(input, &request, &error),
+        (Err(error), _) => fallback::request(&container, &request, &error),
     }
 }
 

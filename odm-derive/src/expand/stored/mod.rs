@@ -14,7 +14,7 @@ use field::{Code, Part, member};
 use implement::{embedded, items, read_items, read_row, value, write_fields};
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::Ident;
+use syn::{Generics, Ident};
 pub use variants::{of_documents, of_enum};
 
 /// A struct with named fields: a document, a projection of one, an embedded struct.
@@ -247,10 +247,11 @@ pub fn of_partial(target: &Target, ident: &Ident, fields: &[(&Field, TokenStream
 }
 
 /// What stands in for the implementations where the type has errors.
-pub fn stand_in(odm: &TokenStream, ident: &Ident, is_value: bool) -> TokenStream {
+pub fn stand_in(odm: &TokenStream, this: &TokenStream, generics: &Generics, is_value: bool) -> TokenStream {
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
     let value = is_value.then(|| {
         quote! {
-            impl #odm::stored::Stored for #ident {
+            impl #impl_generics #odm::stored::Stored for #this #where_clause {
                 fn write(
                     &self,
                     _: &#odm::stored::Name<'_>,
@@ -267,12 +268,12 @@ pub fn stand_in(odm: &TokenStream, ident: &Ident, is_value: bool) -> TokenStream
     });
     quote! {
         #value
-        impl #odm::stored::Fields for #ident {
+        impl #impl_generics #odm::stored::Fields for #this #where_clause {
             fn write_fields(&self, _: &mut #odm::stored::Out) -> #odm::stored::Done {
                 ::core::unreachable!()
             }
         }
-        impl #odm::stored::Row for #ident {
+        impl #impl_generics #odm::stored::Row for #this #where_clause {
             fn read_row(_: &mut #odm::stored::Reader<'_>) -> #odm::stored::Read<Self> {
                 ::core::unreachable!()
             }

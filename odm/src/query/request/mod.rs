@@ -111,8 +111,13 @@ fn refused(parameters: Vec<BadParameter>) -> Result<()> {
     }
 }
 
-/// What a request asks for of the documents `T`.
+/// What a request asks for of the documents `T`. Derived with [`RequestQuery`].
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not declare the parameters of a request for a `{T}`",
+    label = "not a request for a `{T}`",
+    note = "the document of a request is the one that it is declared for: `#[derive(odm::request::RequestQuery)] #[request(of = {T})]`"
+)]
 pub trait IntoParts<T> {
     /// The condition, the order and the page.
     fn into_parts(self) -> Parts<T>;
@@ -168,7 +173,7 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// let page = people.find(|p| p.age.gte(18)).sort(|p| p.name.asc()).request(query).page(20).await?;
     /// # Ok(()) }
     /// ```
-    pub fn request<Q: RequestQuery<Document = T>>(mut self, query: Q) -> Requested<T, Out, J> {
+    pub fn request<Q: IntoParts<T>>(mut self, query: Q) -> Requested<T, Out, J> {
         let Parts { filter, sort, page } = query.into_parts();
         self.query.and(filter.untyped());
         if !sort.keys.is_empty() {
