@@ -25,6 +25,12 @@ fn is_owned(container: &Container) -> bool {
     container.generics.lifetimes().next().is_none()
 }
 
+/// So does a document that can't be shared between threads.
+fn is_shareable(container: &Container) -> bool {
+    let fields = container.all_fields();
+    fields.iter().all(|field| ty::in_one_thread(field.ty).is_none())
+}
+
 /// The target, with the fields that have names.
 fn target<'a>(container: &'a Container<'a>, krate: Option<&syn::Path>) -> Target<'a> {
     let mut target = Target::new(container, krate.cloned());
@@ -85,7 +91,7 @@ fn made(target: &Target) -> TokenStream {
 /// A document.
 pub fn document(container: &Container, declared: &Document, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
-    if !is_owned(container) {
+    if !is_owned(container) || !is_shareable(container) {
         return error;
     }
     let target = &target(container, declared.krate.as_ref());

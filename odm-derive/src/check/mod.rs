@@ -95,6 +95,17 @@ fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
     collection::all(cx, container, document);
 }
 
+/// Two derives that make the same names for one type can't be told from one another by the compiler's errors.
+pub fn not_a_document(input: &syn::DeriveInput) -> Option<syn::Error> {
+    let attr = crate::attr::find(&input.attrs, "document")?;
+    let ident = &input.ident;
+    let message = format!(
+        "`{ident}` derives `Embed`, and `#[document(…)]` is for what derives `Document`. Derive one of them: `Document` for what has a \
+         collection, `Embed` for what is stored in a field of a document"
+    );
+    Some(syn::Error::new_spanned(attr.path(), message))
+}
+
 /// The rules of `#[derive(Embed)]`.
 pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     owns_its_values(cx, container);

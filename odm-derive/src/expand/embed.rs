@@ -16,6 +16,9 @@ use syn::spanned::Spanned;
 
 pub fn derive(input: &DeriveInput) -> TokenStream {
     let input = &receiver::named(input);
+    if let Some(error) = check::not_a_document(input) {
+        return error.to_compile_error();
+    }
     let cx = Ctxt::new();
     let embed = Embed::parse(&cx, &input.attrs);
     let mut container = Container::read(&cx, input);

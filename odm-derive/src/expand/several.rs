@@ -52,7 +52,8 @@ fn common(input: &DeriveInput, document: &Document, krate: &Path) -> DeriveInput
     };
     let id = first.filter(|_| !fields.iter().any(is_id)).map(|first| {
         let ty = &first.ty;
-        quote!(#[serde(rename = "_id")] #vis id: <#ty as #krate::Document>::Id,)
+        let id = quote_spanned!(ty.span()=> <#ty as #krate::Document>::Id);
+        quote!(#[serde(rename = "_id")] #vis id: #id,)
     });
     syn::parse_quote! {
         #vis struct #ident {
@@ -152,6 +153,12 @@ fn expand(container: &Container, common: &Container, declared: &Document) -> Tok
     }
 }
 
+/// The document of a variant as one, named where its type is written.
+fn as_document(krate: &Path, variant: &Variant) -> TokenStream {
+    let ty = variant.ty;
+    quote_spanned!(ty.span()=> <#ty as #krate::Document>)
+}
+
 /// `NewEvent`: what the application supplies of one of the variants.
 pub fn new(target: &Target, container: &Container, declared: &Document, variants: &[Variant]) -> TokenStream {
     let (krate, vis, ident) = (&target.krate, container.vis, target.new_ident());
@@ -162,8 +169,8 @@ pub fn new(target: &Target, container: &Container, declared: &Document, variants
         container.name()
     );
     let each = variants.iter().map(|variant| {
-        let (name, ty) = (variant.ident, variant.ty);
-        quote!(#name(<#ty as #krate::Document>::New),)
+        let (name, one) = (variant.ident, as_document(krate, variant));
+        quote!(#name(#one::New),)
     });
     quote! {
         #[doc = #doc]
@@ -209,22 +216,22 @@ fn implement(
         &InCollection::declared(target, declared, several),
     );
     let sizes = variants.iter().map(|variant| {
-        let ty = variant.ty;
-        quote!(<#ty as #krate::Document>::MAX_BSON_SIZE)
+        let one = as_document(krate, variant);
+        quote!(#one::MAX_BSON_SIZE)
     });
     let indexes = variants.iter().map(|variant| {
-        let (name, ty) = (variant.name, variant.ty);
+        let (name, one) = (variant.name, as_document(krate, variant));
         quote! {
             #odm::OtherIndexes {
                 variant: ::core::option::Option::Some(#name),
-                indexes: <#ty as #krate::Document>::META.indexes,
+                indexes: #one::META.indexes,
             }
         }
     });
     let of = |method: TokenStream| {
         arms(target, variants, |variant| {
-            let ty = variant.ty;
-            quote!(<#ty as #krate::Document>::#method)
+            let one = as_document(krate, variant);
+            quote!(#one::#method)
         })
     };
     let (ids, touched) = (of(quote!(id(document))), of(quote!(touch(document, now))));
@@ -233,12 +240,13 @@ fn implement(
         of(quote!(set_version(document, version))),
     );
     let fresh = variants.iter().map(|variant| {
-        let (name, ty) = (variant.ident, variant.ty);
-        quote!(#new::#name(new) => #odm::several::fresh(<#ty as #krate::Document>::fresh(new, now), #ident::#name),)
+        let (name, one) = (variant.ident, as_document(krate, variant));
+        quote!(#new::#name(new) => #odm::several::fresh(#one::fresh(new, now), #ident::#name),)
     });
     let from_new = variants.iter().map(|variant| {
         let (name, ty) = (variant.ident, variant.ty);
-        quote!(#new::#name(new) => #ident::#name(<#ty as #odm::FromNew>::from_new(new, now)),)
+        let from = quote_spanned!(ty.span()=> <#ty as #odm::FromNew>);
+        quote!(#new::#name(new) => #ident::#name(#from::from_new(new, now)),)
     });
     let one_name = names::checks_of_struct(target).item;
     quote! {
@@ -324,8 +332,8 @@ fn several(target: &Target, container: &Container, variants: &[Variant]) -> Toke
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let tag = tag(container);
     let documents = variants.iter().map(|variant| {
-        let ty = variant.ty;
-        quote!(|| <#ty as #krate::Document>::META)
+        let one = as_document(krate, variant);
+        quote!(|| #one::META)
     });
     quote! {
         #odm::Several::Enum {
@@ -455,8 +463,9 @@ fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> Tok
 pub fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream {
     let (krate, odm, this, ident) = (&target.krate, &target.odm, &target.this, target.container.ident);
     let each = variants.iter().map(|variant| {
-        let (name, ty) = (variant.ident, variant.ty);
-        quote! {
+        let (name, ty, one) = (variant.ident, variant.ty, as_document(krate, variant));
+        // The compiler names the place of the header where the type is no document.
+        quote_spanned! {ty.span()=>
             #[automatically_derived]
             impl #krate::__private::Insertable<#this> for #ty {
                 fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {
@@ -464,9 +473,9 @@ pub fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream
                 }
             }
             #[automatically_derived]
-            impl #krate::__private::Insertable<#this> for <#ty as #krate::Document>::New {
+            impl #krate::__private::Insertable<#this> for #one::New {
                 fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {
-                    #odm::several::fresh(<#ty as #krate::Document>::fresh(self, now), #ident::#name)
+                    #odm::several::fresh(#one::fresh(self, now), #ident::#name)
                 }
             }
         }
@@ -480,13 +489,13 @@ fn checks(target: &Target, container: &Container, declared: &Document, variants:
     let (name, tag) = (container.name(), tag(container));
     let append_only = declared.append_only.is_some();
     let each = variants.iter().map(|variant| {
-        let (ty, span) = (variant.ty, variant.ty.span());
+        let (ty, span, one) = (variant.ty, variant.ty.span(), as_document(krate, variant));
         let rust = crate::ty::text(ty);
         let fields = target.fields.iter().map(|field| {
             let (own, field_ty) = (field.ident(), field.ty);
             let span = field_ty.span();
             if target.container.roles.is_id(field) {
-                let id = quote_spanned!(variant.ty.span()=> <#ty as #krate::Document>::id(document));
+                let id = quote!(#one::id(document));
                 quote_spanned!(span=> let _: &#field_ty = #id;)
             } else {
                 quote_spanned!(span=> let _: &#field_ty = &document.#own;)
@@ -511,7 +520,7 @@ fn checks(target: &Target, container: &Container, declared: &Document, variants:
                 ) {
                     ::core::panic!("{}", message.as_str());
                 }
-                if <#ty as #krate::Document>::META.append_only != #append_only {
+                if #one::META.append_only != #append_only {
                     ::core::panic!(#unlike);
                 }
             };
