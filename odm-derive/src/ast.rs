@@ -75,6 +75,8 @@ pub struct Field<'a> {
     pub copy: Option<Copy>,
     /// `#[volatile]`.
     pub volatile: Option<proc_macro2::Span>,
+    /// All of its attributes could be read.
+    pub is_read: bool,
 }
 
 impl<'a> Container<'a> {
@@ -309,6 +311,7 @@ impl<'a> Field<'a> {
             Some(ident) => ident.unraw().to_string(),
             None => position.to_string(),
         };
+        let unreadable = cx.count_unreadable();
         let by_serde = if case.serde_is_json {
             silently(|cx| attr::serde::Field::parse(cx, &original.attrs))
         } else {
@@ -347,7 +350,13 @@ impl<'a> Field<'a> {
         }
         // A module of the application's may have this name too. Of that one, the field says what it stores.
         serde.native &= declared.stored.is_none() && !declared.opaque;
+        let (embed, indexes, volatile) = (
+            attr::embed::Embed::parse(cx, &original.attrs),
+            Index::of_field(cx, original.ident.as_ref(), &original.attrs),
+            copy::volatile(cx, &original.attrs),
+        );
         Field {
+            is_read: cx.count_unreadable() == unreadable,
             rust,
             json: json.filter(|json| *json != name),
             name,
@@ -356,11 +365,11 @@ impl<'a> Field<'a> {
             original,
             serde,
             field: declared,
-            embed: attr::embed::Embed::parse(cx, &original.attrs),
-            indexes: Index::of_field(cx, original.ident.as_ref(), &original.attrs),
+            embed,
+            indexes,
             reference,
             copy,
-            volatile: copy::volatile(cx, &original.attrs),
+            volatile,
         }
     }
 

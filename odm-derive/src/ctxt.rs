@@ -3,19 +3,40 @@
 use quote::ToTokens;
 use std::cell::RefCell;
 use std::fmt::Display;
+use syn::{Attribute, Ident};
 
 /// The errors of one derive.
 ///
 /// Its owner has to call [`Ctxt::check`], or the errors would be lost.
 pub struct Ctxt {
     errors: RefCell<Option<Vec<syn::Error>>>,
+    /// The names of the attributes that could not be read as a whole.
+    unreadable: RefCell<Vec<String>>,
 }
 
 impl Ctxt {
     pub fn new() -> Ctxt {
         Ctxt {
             errors: RefCell::new(Some(Vec::new())),
+            unreadable: RefCell::new(Vec::new()),
         }
+    }
+
+    /// An error in an attribute, of which other options may be missing for it.
+    pub fn unreadable(&self, attribute: &Attribute, error: syn::Error) {
+        let name = attribute.path().get_ident().map(Ident::to_string);
+        self.unreadable.borrow_mut().push(name.unwrap_or_default());
+        self.push(error);
+    }
+
+    /// Whether all attributes of this name could be read, so that what they lack is an error of its own.
+    pub fn is_read(&self, attribute: &str) -> bool {
+        !self.unreadable.borrow().iter().any(|name| name == attribute)
+    }
+
+    /// How many attributes could not be read so far.
+    pub fn count_unreadable(&self) -> usize {
+        self.unreadable.borrow().len()
     }
 
     /// An error with its caret on `tokens`.
@@ -30,9 +51,9 @@ impl Ctxt {
         }
     }
 
-    /// The value, or nothing and its error kept.
-    pub fn keep<T>(&self, result: syn::Result<T>) -> Option<T> {
-        result.map_err(|error| self.push(error)).ok()
+    /// What was read of an attribute, or nothing and its error kept.
+    pub fn keep<T>(&self, attribute: &Attribute, result: syn::Result<T>) -> Option<T> {
+        result.map_err(|error| self.unreadable(attribute, error)).ok()
     }
 
     /// All errors as one, if there are any.

@@ -1,108 +1,78 @@
-//! The substitute for the generated code of a type with errors: the same names, without content, so that the errors are
-//! all that the compiler reports.
+//! The substitute for the generated code of a type with errors: the same names, with nothing in them that the compiler could have
+//! something to say of, so that the errors are all that is reported.
+//!
+//! What is made of names and types alone is the code of every type: structs of paths, of new documents, builders. The rest is
+//! implemented without content, and what some types only have for an option of theirs, the substitute has anyway.
 
-use crate::ast::Container;
+use crate::ast::{Container, Data, Field, Style};
+use crate::attr::document::Document;
+use crate::attr::embed::Container as Embed;
 use crate::attr::projection::Projection;
 use crate::attr::request::Request;
-use crate::ctxt::Ctxt;
-use crate::expand::{Target, copy, default_crate, reference, stored, targets, union};
+use crate::attr::row::Row;
+use crate::check::bucket::Plan;
+use crate::expand::{
+    Target, bucket, builder, codec, copy, described, embed as embedded, enums, fielded, generics, new,
+    numbered, patch, paths, reference, several, stored, targets, union, variants,
+};
 use crate::ty;
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
-use syn::ext::IdentExt;
-use syn::{Data, DeriveInput, Field, Fields, Path};
+use quote::quote;
+use syn::{Generics, Type, parse_quote};
 
-fn named(input: &DeriveInput) -> Vec<&Field> {
-    match &input.data {
-        Data::Struct(data) => match &data.fields {
-            Fields::Named(fields) => fields.named.iter().collect(),
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
+/// A type with a lifetime gets the errors alone: nothing is implemented for it.
+fn is_owned(container: &Container) -> bool {
+    container.generics.lifetimes().next().is_none()
+}
+
+/// So does a document that can't be shared between threads.
+fn is_shareable(container: &Container) -> bool {
+    let fields = container.all_fields();
+    fields.iter().all(|field| ty::in_one_thread(field.ty).is_none())
+}
+
+/// The target, with the fields that have names.
+fn target<'a>(container: &'a Container<'a>, krate: Option<&syn::Path>) -> Target<'a> {
+    let mut target = Target::new(container, krate.cloned());
+    if !matches!(container.data, Data::Struct(Style::Named, _)) {
+        target.fields = Vec::new();
     }
+    target
 }
 
-/// A type with parameters gets the errors alone: bounds for a stand-in would be guesses.
-fn is_simple(input: &DeriveInput) -> bool {
-    input.generics.params.is_empty() && input.generics.where_clause.is_none()
-}
-
-fn paths(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
-    let (ident, vis) = (&input.ident, &input.vis);
-    let paths = format_ident!("{}Fields", ident.unraw());
-    let fields = named(input);
-    let names: Vec<_> = fields.iter().map(|field| field.ident.as_ref()).collect();
-    let rust = names
-        .iter()
-        .map(|name| name.map(|name| name.unraw().to_string()).unwrap_or_default());
-    let members = fields.iter().enumerate().map(|(i, field)| {
-        let (name, vis, ty) = (&field.ident, &field.vis, &field.ty);
-        quote!(#[allow(missing_docs)] #vis #name: #odm::Path<R, #ty, #odm::At<P, #ident, #i>>,)
-    });
+/// `impl Fielded`, of fields of which nothing is known, and the functions of their defaults.
+fn fields(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let generics = generics::owned(target.container.generics);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let fields = target.fields.iter().map(|field| opaque(target, field));
+    let defaults = fielded::defaults(target);
     quote! {
-        #[doc(hidden)]
-        #[allow(dead_code)]
-        #vis struct #paths<R = #ident, P = #odm::Root> {
-            #(#members)*
-            __none: ::core::marker::PhantomData<fn() -> (R, P)>,
+        impl #impl_generics #odm::Fielded for #this #where_clause {
+            const FIELDS: &'static [#odm::FieldMeta] = &[#(#fields),*];
         }
-        impl<R, P> ::core::clone::Clone for #paths<R, P> {
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-        impl<R, P> ::core::marker::Copy for #paths<R, P> {}
-        impl #odm::Fielded for #ident {
-            const FIELDS: &'static [#odm::FieldMeta] = &[#(#odm::FieldMeta::opaque(#rust, #rust, "")),*];
-        }
+        #defaults
     }
 }
 
-/// Generated types of references, on which other types may rely.
-fn references(input: &DeriveInput, krate: &Path, document: bool) -> TokenStream {
-    let cx = Ctxt::new();
-    let container = Container::read(&cx, input);
-    let _ = cx.check(); // the errors have been said
-    let target = Target::new(&container, Some(krate.clone()));
-    let unions = union::define_anyway(target.references(), &input.vis, krate);
-    let children = document
-        .then(|| reference::implement_children(&target, &input.generics, |_| quote!(::core::unreachable!())));
-    let entries = copy::define(&container, &input.vis, krate, &[]);
-    let copies = (!document).then(|| copy::implement_anyway(&container, krate));
-    quote!(#unions #children #entries #copies)
+fn opaque(target: &Target, field: &Field) -> TokenStream {
+    let (odm, rust) = (&target.odm, &field.rust);
+    quote!(#odm::FieldMeta::opaque(#rust, #rust, ""))
 }
 
-/// The type of the id, by which other types name the document, and what names it so. An `ObjectId` where the id is what is
-/// wrong.
-fn id(input: &DeriveInput, krate: &Path) -> (TokenStream, TokenStream) {
-    let cx = Ctxt::new();
-    let mut container = Container::read(&cx, input);
-    let _ = cx.check(); // the errors have been said
-    let stored = || container.fields().iter().filter(|field| !field.skipped());
-    let id = stored()
-        .find(|field| field.name == "_id")
-        .or_else(|| stored().find(|field| field.rust == "id"))
-        .filter(|field| !ty::is_option(field.ty) && ty::many(field.ty).is_none())
-        .filter(|field| !ty::mentions(field.ty, &[container.ident]));
-    let Some(field) = id else {
-        return (quote!(#krate::__private::ObjectId), TokenStream::new());
-    };
-    let ty = field.ty;
-    container.roles.id = Some(field.rust.clone());
-    let target = Target::new(&container, Some(krate.clone()));
-    (quote!(#ty), targets::targets(&target, &input.generics))
-}
-
-fn value(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
-    let ident = &input.ident;
-    let coded = stored::stand_in(odm, ident, true);
+/// What a value in a field has, and what is read of a result.
+fn value(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let generics = generics::owned(target.container.generics);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let coded = stored::stand_in(odm, this, &generics, true);
     quote! {
         #coded
-        impl #odm::Compared for #ident {
+        impl #impl_generics #odm::Compared for #this #where_clause {
             type As = #odm::ByValue;
         }
-        impl #odm::Value for #ident {
-            const SIZE: #odm::Size = #odm::Size::UNBOUNDED;
+        impl #impl_generics #odm::Value for #this #where_clause {
+            const SIZE: #odm::Size = #odm::Size::STAND_IN;
             fn shape() -> #odm::Shape {
                 #odm::Shape::Any
             }
@@ -110,134 +80,287 @@ fn value(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
     }
 }
 
-pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) -> TokenStream {
+/// Types that references and copies make, on which other types may rely.
+fn made(target: &Target) -> TokenStream {
+    let (container, krate) = (target.container, &target.krate);
+    let unions = union::define_anyway(target.references(), container.vis, krate);
+    let entries = copy::define(container, container.vis, krate, &[]);
+    quote!(#unions #entries)
+}
+
+/// A document.
+pub fn document(container: &Container, declared: &Document, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
-    if !is_simple(input) {
+    if !is_owned(container) || !is_shareable(container) {
         return error;
     }
-    let krate = krate.unwrap_or_else(default_crate);
-    let odm = quote!(#krate::__private);
-    let (ident, vis) = (&input.ident, &input.vis);
-    let (new, paths_ident) = (
-        format_ident!("New{}", ident.unraw()),
-        format_ident!("{}Fields", ident.unraw()),
-    );
-    let (paths, value) = (paths(input, &odm), value(input, &odm));
-    let references = references(input, &krate, true);
-    let (id, targets) = id(input, &krate);
-    let members = named(input).into_iter().map(|field| {
-        let (name, vis, ty) = (&field.ident, &field.vis, &field.ty);
-        quote!(#[allow(missing_docs)] #vis #name: #ty,)
-    });
+    let target = &target(container, declared.krate.as_ref());
+    let paths = paths::define(target, |_| false);
+    let codecs = codec::define(target);
+    let new = new::define(target, declared);
+    let has_builder = declared.builder.is_some() && builder::is_possible(container);
+    let builder = has_builder.then(|| builder::define(target));
+    let generics = generics::sendable(target);
+    let of_new = of_new(target, &generics);
+    let stored_with = several::stored_with(container, declared);
+    let nested = several::nested(target, declared);
+    let (fields, value, made) = (fields(target), value(target), made(target));
+    let children = reference::implement_children(target, &generics, |_| quote!(::core::unreachable!()));
+    let id = id(target);
+    let targets = targets::named_by(target, &generics, &id);
+    let patch = declared
+        .patch
+        .map(|_| patch::stand_in(target, &patch::derives(declared)));
+    let implementation = implement(target, declared, &generics, &id);
     quote! {
         #error
         #paths
+        #codecs
+        #new
+        #builder
+        #of_new
+        #stored_with
+        #nested
+        #fields
         #value
-        #references
-        #[doc(hidden)]
-        #[allow(dead_code)]
-        #vis struct #new { #(#members)* }
+        #made
+        #children
         #targets
-        impl #krate::Document for #ident {
-            type Id = #id;
-            type New = #new;
-            type Paths = #paths_ident;
-            const META: &'static #odm::DocumentMeta = &#odm::DocumentMeta {
-                name: "",
-                collection: "",
-                shape: || #odm::Shape::Any,
-                indexes: &[],
-                validation: #odm::Validation::STRICT,
-                collation: ::core::option::Option::None,
-                expiry: ::core::option::Option::None,
-                kind: #odm::CollectionKind::Plain,
-                append_only: false,
-                soft_delete: ::core::option::Option::None,
-                pre_and_post_images: false,
-                bucket: ::core::option::Option::None,
-                extra: || false,
-                hooks: &[],
-                search_indexes: &[],
-                several: #odm::Several::No,
-                checks: &[],
-                shared: &[],
-            };
-            fn paths() -> Self::Paths {
-                ::core::unreachable!()
-            }
-            fn id(&self) -> &Self::Id {
-                ::core::unreachable!()
-            }
-            fn fresh(_: Self::New, _: #odm::DateTime) -> #odm::Fresh<Self> {
-                ::core::unreachable!()
-            }
-        }
-        impl #odm::FromNew for #ident {
-            fn from_new(_: Self::New, _: #odm::DateTime) -> Self {
-                ::core::unreachable!()
-            }
-        }
-        impl #krate::__private::Insertable<#ident> for #ident {
-            fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#ident> {
-                ::core::unreachable!()
-            }
-        }
-        impl #krate::__private::Replaceable for #ident {}
-        impl #krate::__private::Deletable for #ident {}
-        impl #krate::__private::PreAndPostImages for #ident {}
-        impl #krate::__private::Insertable<#ident> for #new {
-            fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#ident> {
-                ::core::unreachable!()
-            }
-        }
+        #patch
+        #implementation
     }
 }
 
-pub fn embed(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) -> TokenStream {
+/// An enum of documents, with the struct of the fields that all variants have.
+pub fn several(
+    container: &Container,
+    common: &Container,
+    declared: &Document,
+    error: &syn::Error,
+) -> TokenStream {
     let error = error.to_compile_error();
-    if !is_simple(input) {
+    if !container.generics.params.is_empty() {
         return error;
     }
-    let krate = krate.unwrap_or_else(default_crate);
-    let odm = quote!(#krate::__private);
-    let ident = &input.ident;
-    let value = value(input, &odm);
-    let references = references(input, &krate, false);
-    let nested =
-        matches!(&input.data, Data::Struct(data) if matches!(data.fields, Fields::Named(_))).then(|| {
-            let (paths_ident, paths) = (format_ident!("{}Fields", ident.unraw()), paths(input, &odm));
-            quote! {
-                #paths
-                impl #odm::Nested for #ident {
-                    type Form = #odm::OfFields;
-                    type Fields<R: 'static, P: 'static> = #paths_ident<R, P>;
-                    fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
-                        ::core::unreachable!()
-                    }
+    let mut target = target(common, declared.krate.as_ref());
+    target.tag = Some(several::tag(container));
+    let target = &target;
+    let variants = several::distinct(several::each(container), common);
+    let paths = several::define_paths(target, declared, &variants);
+    let new = several::new(target, container, declared, &variants);
+    let shape = several::implement_shape(target, container, &variants);
+    let inserted = several::insertable_variants(target, &variants);
+    let variants_of = several::variants_of(target, container, &variants);
+    let generics = Generics::default();
+    let of_new = of_new(target, &generics);
+    let (fields, value) = (fields(target), value(target));
+    let id = id(target);
+    let targets = targets::named_by(target, &generics, &id);
+    let implementation = implement(target, declared, &generics, &id);
+    quote! {
+        #error
+        #paths
+        #new
+        #shape
+        #inserted
+        #variants_of
+        #of_new
+        #fields
+        #value
+        #targets
+        #implementation
+    }
+}
+
+/// The type of the id, by which other types name the document. An `ObjectId` where the id is what is wrong.
+fn id(target: &Target) -> Type {
+    let odm = &target.odm;
+    let fields = || target.fields.iter().copied();
+    let id = fields()
+        .find(|field| field.name == "_id")
+        .or_else(|| fields().find(|field| field.rust == "id"))
+        .filter(|field| !ty::is_option(field.ty) && ty::many(field.ty).is_none())
+        .filter(|field| !ty::mentions(field.ty, &[target.container.ident]));
+    id.map_or_else(|| parse_quote!(#odm::ObjectId), |field| field.ty.clone())
+}
+
+/// What is read and written of the `New…` struct.
+fn of_new(target: &Target, generics: &Generics) -> TokenStream {
+    let ident = target.new_ident();
+    let (_, ty_generics, _) = target.container.generics.split_for_impl();
+    let coded = stored::stand_in(&target.odm, &quote!(#ident #ty_generics), generics, true);
+    let described = described::of_new(target, generics);
+    quote!(#coded #described)
+}
+
+/// `impl Document`, and that everything can be done with one.
+fn implement(target: &Target, declared: &Document, generics: &Generics, id: &Type) -> TokenStream {
+    let (krate, odm, this, new) = (&target.krate, &target.odm, &target.this, target.new_ident());
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let (_, ty_generics, _) = target.container.generics.split_for_impl();
+    let new = quote!(#new #ty_generics);
+    let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
+    let kind = if target.tag.is_some() {
+        quote!(Enum)
+    } else if declared.variant_of.is_some() {
+        quote!(Variant)
+    } else {
+        quote!(Alone)
+    };
+    let can = [
+        quote!(Replaceable),
+        quote!(Deletable),
+        quote!(PreAndPostImages),
+        quote!(SoftDelete),
+        quote!(patch::Versioned),
+    ];
+    let inserted = [quote!(#this), new.clone()];
+    quote! {
+        impl #impl_generics #odm::Paths for #paths #where_clause {
+            type Document = #this;
+        }
+        impl #impl_generics #krate::Document for #this #where_clause {
+            type Id = #id;
+            type New = #new;
+            type Paths = #paths;
+            const KIND: #odm::several::Kind = #odm::several::Kind::#kind;
+            const META: &'static #odm::DocumentMeta = &#odm::DocumentMeta::STAND_IN;
+            fn paths() -> #paths {
+                ::core::unreachable!()
+            }
+            fn id(&self) -> &#id {
+                ::core::unreachable!()
+            }
+            fn fresh(_: #new, _: #odm::DateTime) -> #odm::Fresh<Self> {
+                ::core::unreachable!()
+            }
+        }
+        impl #impl_generics #odm::FromNew for #this #where_clause {
+            fn from_new(_: #new, _: #odm::DateTime) -> Self {
+                ::core::unreachable!()
+            }
+        }
+        #(impl #impl_generics #odm::#can for #this #where_clause {})*
+        #(
+            impl #impl_generics #odm::Insertable<#this> for #inserted #where_clause {
+                fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {
+                    ::core::unreachable!()
                 }
             }
-        });
+        )*
+    }
+}
+
+/// An embedded struct or enum.
+pub fn embed(
+    container: &Container,
+    declared: &Embed,
+    plan: Option<&Plan>,
+    error: &syn::Error,
+) -> TokenStream {
+    let error = error.to_compile_error();
+    if !is_owned(container) {
+        return error;
+    }
+    let target = &target(container, declared.krate.as_ref());
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let generics = generics::owned(container.generics);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let value = match (&container.data, &declared.repr) {
+        (Data::Enum(variants), Some(repr)) if numbered::is_possible(container, variants, repr) => {
+            let implementation = numbered::implement(target, variants, repr);
+            let coded = stored::numbered(target, repr);
+            quote!(#implementation #coded)
+        }
+        _ => value(target),
+    };
+    let parts = match &container.data {
+        Data::Struct(Style::Named, _) if !container.serde.transparent => {
+            let (paths, nested) = (paths::define(target, |_| false), embedded::nested(target));
+            let (codecs, fields) = (codec::define(target), fields(target));
+            quote!(#paths #nested #codecs #fields)
+        }
+        Data::Struct(Style::Newtype, fields) => fields.iter().map(|field| around(target, field)).collect(),
+        Data::Enum(all) if declared.repr.is_none() => {
+            let distinct = variants::distinct(all);
+            let shape = enums::shape(target, &distinct, |field| opaque(target, field));
+            let paths = variants::implement(target, &distinct);
+            quote! {
+                impl #impl_generics #odm::Varied for #this #where_clause {
+                    const SHAPE: &'static #odm::EnumShape = &#shape;
+                }
+                #paths
+            }
+        }
+        _ => TokenStream::new(),
+    };
+    let described = (declared.repr.is_none()).then(|| described::of_embedded(target));
+    let made = made(target);
+    let copies = copy::implement_anyway(container, krate);
+    let patch = declared
+        .patch
+        .map(|_| patch::stand_in(target, &declared.derives.iter().collect::<Vec<_>>()));
+    let bucket = plan.map(|plan| bucket::stand_in(target, plan));
     quote! {
         #error
         #value
-        #references
-        impl #krate::Embed for #ident {}
-        #nested
+        #parts
+        #described
+        #made
+        #copies
+        #patch
+        #bucket
+        impl #impl_generics #krate::Embed for #this #where_clause {}
+        impl #impl_generics #odm::IdValue for #this #where_clause {}
     }
 }
 
-pub fn projection(input: &DeriveInput, projection: &Projection, error: &syn::Error) -> TokenStream {
+/// What a struct around one value has like that value.
+fn around(target: &Target, field: &Field) -> TokenStream {
+    let (odm, this, ty) = (&target.odm, &target.this, field.ty);
+    let generics = generics::owned(target.container.generics);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let like = embedded::stored_like(target, field);
+    quote! {
+        #like
+        impl #impl_generics #odm::stored::KeyLike<#ty> for #this #where_clause {
+            fn inner(&self) -> &#ty {
+                ::core::unreachable!()
+            }
+            fn around(_: #ty) -> Self {
+                ::core::unreachable!()
+            }
+        }
+    }
+}
+
+/// A projection; of any document, where it is not known of which.
+pub fn projection(container: &Container, projection: &Projection, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
-    let Some(of) = projection.of.as_ref().filter(|_| is_simple(input)) else {
+    if !is_owned(container) {
         return error;
+    }
+    let target = Target::new(container, projection.krate.clone());
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let generics = generics::owned(container.generics);
+    let coded = stored::stand_in(odm, this, &generics, false);
+    let mut of_projection = generics;
+    let of = match &projection.of {
+        Some(of) => quote!(#of),
+        None => {
+            of_projection.params.push(parse_quote!(__Of: #krate::Document));
+            quote!(__Of)
+        }
     };
-    let krate = projection.krate.clone().unwrap_or_else(default_crate);
-    let ident = &input.ident;
-    let coded = stored::stand_in(&quote!(#krate::__private), ident, false);
+    if target.is_generic() {
+        let predicates = &mut of_projection.make_where_clause().predicates;
+        predicates.push(parse_quote!(#this: ::core::marker::Send));
+    }
+    let (impl_generics, _, where_clause) = of_projection.split_for_impl();
     quote! {
         #error
         #coded
-        impl #krate::Projection<#of> for #ident {
+        impl #impl_generics #krate::Projection<#of> for #this #where_clause {
             fn fields() -> ::std::vec::Vec<&'static str> {
                 ::core::unreachable!()
             }
@@ -245,28 +368,39 @@ pub fn projection(input: &DeriveInput, projection: &Projection, error: &syn::Err
     }
 }
 
-pub fn row(input: &DeriveInput, krate: Option<syn::Path>, error: &syn::Error) -> TokenStream {
+/// The result of a pipeline.
+pub fn row(container: &Container, row: &Row, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
-    if !is_simple(input) {
+    if !is_owned(container) {
         return error;
     }
-    let krate = krate.unwrap_or_else(default_crate);
-    let coded = stored::stand_in(&quote!(#krate::__private), &input.ident, true);
+    let target = Target::new(container, row.krate.clone());
+    let coded = stored::stand_in(
+        &target.odm,
+        &target.this,
+        &generics::owned(container.generics),
+        true,
+    );
     quote!(#error #coded)
 }
 
-pub fn request(input: &DeriveInput, request: &Request, error: &syn::Error) -> TokenStream {
+/// The parameters of a request.
+pub fn request(container: &Container, request: &Request, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
-    let Some(of) = request.of.as_ref().filter(|_| is_simple(input)) else {
+    let Some(of) = request
+        .of
+        .as_ref()
+        .filter(|_| container.generics.params.is_empty())
+    else {
         return error;
     };
-    let krate = request.krate.clone().unwrap_or_else(default_crate);
-    let ident = &input.ident;
+    let target = Target::new(container, request.krate.clone());
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     quote! {
         #error
-        impl #krate::request::RequestQuery for #ident {
+        impl #krate::request::RequestQuery for #this {
             type Document = #of;
-            const DECLARED: &'static #krate::__private::request::Parameters = &#krate::__private::request::Parameters {
+            const DECLARED: &'static #odm::request::Parameters = &#odm::request::Parameters {
                 max_limit: 0,
                 max_conditions: 0,
                 max_values: 0,
@@ -274,10 +408,12 @@ pub fn request(input: &DeriveInput, request: &Request, error: &syn::Error) -> To
                 sort: ::core::option::Option::None,
                 pages: false,
             };
-            fn read(_: &mut #krate::__private::request::Given) -> Self {
+            fn read(_: &mut #odm::request::Given) -> Self {
                 ::core::unreachable!()
             }
-            fn into_parts(self) -> #krate::__private::request::Parts<#of> {
+        }
+        impl #odm::request::IntoParts<#of> for #this {
+            fn into_parts(self) -> #odm::request::Parts<#of> {
                 ::core::unreachable!()
             }
         }

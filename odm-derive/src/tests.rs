@@ -96,9 +96,9 @@ fn a_builder_is_made_where_it_is_asked_for() {
         struct Thing { _id: ObjectId, name: String, note: Option<String>, #[serde(default)] stars: i32 }
     });
     for part in [
-        "struct NewThingBuilder<F0 = ::odm::__private::Missing> { name: F0, note: Option<String>, stars: i32, }",
+        "struct NewThingBuilder<__F0 = ::odm::__private::Missing> { name: __F0, note: Option<String>, stars: i32, }",
         "fn name(self, value: impl ::odm::__private::IntoText<String>)",
-        "fn build(self) -> NewThing where F0: Given0,",
+        "fn build(self) -> NewThing where __F0: __Given0,",
         "note: ::core::option::Option::None, stars: ::core::default::Default::default(),",
     ] {
         assert!(has(&code, part), "{part}: {code}");

@@ -129,6 +129,20 @@ pub fn inside(ty: &Type) -> &Type {
     }
 }
 
+/// What keeps a type of a field from being shared between threads: `Rc` in `Option<Rc<str>>`.
+pub fn in_one_thread(ty: &Type) -> Option<&'static str> {
+    let mut tokens = ty.to_token_stream().into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let TokenTree::Ident(ident) = token else { continue };
+        let has_argument = matches!(tokens.peek(), Some(TokenTree::Punct(punct)) if punct.as_char() == '<');
+        let name = ["Rc", "RefCell"].into_iter().find(|name| ident == name);
+        if let Some(name) = name.filter(|_| has_argument) {
+            return Some(name);
+        }
+    }
+    None
+}
+
 /// An array, set or map as it is written.
 pub enum Many<'a> {
     List { name: String, item: Option<&'a Type> },

@@ -795,6 +795,7 @@ pub mod __private {
         WriteWhatTheViewShows, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
+    pub use crate::model::itself::Itself;
     pub use crate::model::meta::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::path::{
         At, Codec, Decoder, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, OfFields,
@@ -863,8 +864,8 @@ pub mod __private {
     pub use crate::query::join::Tree;
     pub mod request {
         pub use crate::query::request::{
-            Conditions, Given, Parameter, Parameters, Parts, SortKey, Use, hidden, limit, name_of, several,
-            sorted, unserved, variant_of,
+            Conditions, Given, IntoParts, Parameter, Parameters, Parts, SortKey, Use, hidden, limit, name_of,
+            several, sorted, unserved, variant_of,
         };
     }
     pub use crate::api::switches::{SwitchBulk, SwitchOdm, in_database};

@@ -40,7 +40,9 @@ fixes! {
     entries: "../ui/pass/entries.rs",
     foreign: "../ui/pass/foreign.rs",
     inverse: "../ui/pass/inverse.rs",
+    names: "../ui/pass/names.rs",
     options_by_a_function: "../ui/pass/options_by_a_function.rs",
+    private: "../ui/pass/private.rs",
     references: "../ui/pass/references.rs",
     unions: "../ui/pass/unions.rs",
 }

@@ -136,28 +136,31 @@ const FROM: &str = "`from` says what is copied: a field through a reference of t
                     field with `#[reference]`, the document, `from = Part`";
 
 impl Denormalize {
-    fn parse(attr: &Attribute, on: On) -> syn::Result<Denormalize> {
+    fn parse(cx: &Ctxt, attr: &Attribute, on: On) -> Option<Denormalize> {
         let span = attr.path().span();
         let (mut from, mut fields, mut consistency) = (None, None, None);
         let known = match on {
             On::Field => &keys::DENORMALIZE,
             On::Struct => &keys::DENORMALIZE_TYPE,
         };
-        entries(attr, known, |meta| {
+        let is_read = entries(cx, attr, known, |meta| {
             match word(&meta.path).as_str() {
-                "from" => once(&mut from, From::parse(meta)?, meta),
-                "fields" if on == On::Field => once(&mut fields, Fields::parse(meta)?, meta),
-                "consistency" => once(&mut consistency, Consistency::parse(meta)?, meta),
-                "fields" => Err(meta.error(
-                    "The fields of a struct of copies are those of the struct itself: each has the name of one of the document's",
-                )),
-                _ => Err(unknown(meta, known)),
-            }
-        })?;
+            "from" => once(&mut from, From::parse(meta)?, meta),
+            "fields" if on == On::Field => once(&mut fields, Fields::parse(meta)?, meta),
+            "consistency" => once(&mut consistency, Consistency::parse(meta)?, meta),
+            "fields" => Err(meta.error(
+                "The fields of a struct of copies are those of the struct itself: each has the name of one of the document's",
+            )),
+            _ => Err(unknown(meta, known)),
+        }
+        });
         let Some(from) = from else {
-            return Err(syn::Error::new(span, FROM));
+            if is_read {
+                cx.unreadable(attr, syn::Error::new(span, FROM));
+            }
+            return None;
         };
-        Ok(Denormalize {
+        Some(Denormalize {
             span,
             from,
             fields,
@@ -304,11 +307,12 @@ fn order(meta: &ParseNestedMeta, advice: &str) -> syn::Result<At<Vec<Key>>> {
 }
 
 impl Subset {
-    fn parse(attr: &Attribute) -> syn::Result<Subset> {
+    /// One that lacks something has an error, and what can be read.
+    fn parse(cx: &Ctxt, attr: &Attribute) -> Option<Subset> {
         let span = attr.path().span();
         let (mut of, mut limit, mut keys, mut fields) = (None, None, None, None);
         let (mut condition, mut parent, mut keep, mut consistency) = (None, None, None, None);
-        entries(attr, &keys::SUBSET, |meta| {
+        let is_read = entries(cx, attr, &keys::SUBSET, |meta| {
             match allowed(meta, &keys::SUBSET)?.as_str() {
                 "of" => {
                     let value = meta.value()?;
@@ -335,21 +339,24 @@ impl Subset {
                 "consistency" => once(&mut consistency, Consistency::parse(meta)?, meta),
                 _ => Err(unknown(meta, &keys::SUBSET)),
             }
-        })?;
-        let missing = |what: &str| {
-            syn::Error::new(
-                span,
-                format!(
-                    "A subset says of which children, how many and by which order: `#[subset(of = Review, limit = 10, \
-                     order(-published_date))]`; here {what} is missing"
-                ),
-            )
-        };
-        Ok(Subset {
+        });
+        let lacking = [
+            ("`of`", of.is_none()),
+            ("`limit`", limit.is_none()),
+            ("`order`", keys.is_none()),
+        ];
+        if let Some((what, _)) = lacking.iter().find(|(_, is_lacking)| is_read && *is_lacking) {
+            let message = format!(
+                "A subset says of which children, how many and by which order: `#[subset(of = Review, limit = 10, \
+                 order(-published_date))]`; here {what} is missing"
+            );
+            cx.unreadable(attr, syn::Error::new(span, message));
+        }
+        Some(Subset {
             span,
-            of: of.ok_or_else(|| missing("`of`"))?,
-            limit: limit.ok_or_else(|| missing("`limit`"))?,
-            order: keys.ok_or_else(|| missing("`order`"))?,
+            of: of?,
+            limit: limit.unwrap_or(Count::Literal(1, span)),
+            order: keys.unwrap_or_else(|| At::new(Vec::new(), span)),
             fields,
             filter: condition,
             by: parent,
@@ -390,14 +397,14 @@ impl Operation {
 }
 
 impl Computed {
-    fn parse(attr: &Attribute) -> syn::Result<Computed> {
+    fn parse(cx: &Ctxt, attr: &Attribute) -> Option<Computed> {
         const ADVICE: &str = "A computed field is one of `count = Review`, `sum = Review.stars`, `avg = Review.stars`, `min = \
                               Review.stars`, `max = Review.stars`, and with `order(…)` `first = Review.text` and `last = \
                               Review.text`";
         let span = attr.path().span();
         let (mut what, mut condition, mut parent, mut consistency) = (None, None, None, None);
         let mut keys: Option<At<Vec<Key>>> = None;
-        entries(attr, &keys::COMPUTED, |meta| {
+        let is_read = entries(cx, attr, &keys::COMPUTED, |meta| {
             let name = allowed(meta, &keys::COMPUTED)?;
             if let Some((name, operation)) = Operation::NAMES.iter().find(|(known, _)| *known == name) {
                 if what.is_some() {
@@ -459,32 +466,37 @@ impl Computed {
                 "consistency" => once(&mut consistency, Consistency::parse(meta)?, meta),
                 _ => Err(unknown(meta, &keys::COMPUTED)),
             }
-        })?;
+        });
+        let unreadable = |span, message: &str| cx.unreadable(attr, syn::Error::new(span, message));
         let Some((operation, of, field)) = what else {
-            return Err(syn::Error::new(span, ADVICE));
+            if is_read {
+                unreadable(span, ADVICE);
+            }
+            return None;
         };
         match &keys {
+            _ if !is_read => return None,
             None if operation.is_ordered() => {
                 let (name, of) = (operation.name(), crate::ty::text(&of));
                 let field = field.as_ref().map_or_else(String::new, Ident::to_string);
-                return Err(syn::Error::new(
-                    span,
-                    format!(
-                        "`{name}` takes the value of one child, and needs the order that finds it. Write `#[computed({name} = \
-                         {of}.{field}, order(-published_date))]`: with a minus the greatest is the first, without one the least",
-                    ),
-                ));
+                let message = format!(
+                    "`{name}` takes the value of one child, and needs the order that finds it. Write `#[computed({name} = \
+                     {of}.{field}, order(-published_date))]`: with a minus the greatest is the first, without one the least",
+                );
+                unreadable(span, &message);
+                return None;
             }
             Some(keys) if !operation.is_ordered() => {
-                return Err(syn::Error::new(
+                unreadable(
                     keys.span,
                     "`order` is for `first` and `last`: the other operations don't depend on an order of the children. Leave it \
                      out",
-                ));
+                );
+                return None;
             }
             _ => {}
         }
-        Ok(Computed {
+        Some(Computed {
             span,
             operation,
             of,
@@ -518,17 +530,17 @@ impl Copy {
             );
         }
         if attr.path().is_ident("subset") {
-            return cx.keep(Subset::parse(attr)).map(Copy::Subset);
+            return Subset::parse(cx, attr).map(Copy::Subset);
         }
         if attr.path().is_ident("computed") {
-            return cx.keep(Computed::parse(attr)).map(Copy::Computed);
+            return Computed::parse(cx, attr).map(Copy::Computed);
         }
         let Denormalize {
             span,
             from,
             fields,
             consistency,
-        } = cx.keep(Denormalize::parse(attr, On::Field))?;
+        } = Denormalize::parse(cx, attr, On::Field)?;
         match (from, reference.take()) {
             (From::Document(of), Some(reference)) => Some(Copy::Entry(Entry {
                 span,
@@ -586,7 +598,7 @@ impl Copy {
 impl Container {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Option<Container> {
         let attr = super::find(attrs, "denormalize")?;
-        let declared = cx.keep(Denormalize::parse(attr, On::Struct))?;
+        let declared = Denormalize::parse(cx, attr, On::Struct)?;
         match declared.from {
             From::Document(of) => Some(Container {
                 span: declared.span,

@@ -12,8 +12,6 @@ use syn::{Attribute, ExprClosure, Ident, LitStr, Path, Token, parenthesized, tok
 
 #[derive(Default)]
 pub struct Document {
-    /// An error ended its attribute, which may say more.
-    pub is_unread: bool,
     pub krate: Option<Path>,
     pub collection: Option<LitStr>,
     /// Of an enum: the field with the name of the variant.
@@ -128,7 +126,7 @@ pub struct Timestamps {
 impl Document {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Document {
         let mut document = Document::default();
-        let is_read = read(cx, attrs, "document", &keys::DOCUMENT, |meta| {
+        read(cx, attrs, "document", &keys::DOCUMENT, |meta| {
             match word(&meta.path).as_str() {
                 "collection" => once(&mut document.collection, string(meta, "people")?, meta),
                 "tag" => once(&mut document.tag, string(meta, "type")?, meta),
@@ -216,7 +214,6 @@ impl Document {
                 _ => Err(unknown(meta, &keys::DOCUMENT)),
             }
         });
-        document.is_unread = !is_read;
         document
     }
 }

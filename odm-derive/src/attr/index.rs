@@ -107,31 +107,32 @@ impl Index {
             let mut index = Index::new(attr.span(), vec![key]);
             index.on_field = true;
             let mut kind = None;
-            cx.keep(entries(attr, &keys::INDEX, |meta| {
-                    let found = match word(&meta.path).as_str() {
-                        "desc" => Kind::Descending,
-                        "text" => Kind::Text { weight: weight(meta)? },
-                        "geo" => Kind::Geo,
-                        "hashed" => Kind::Hashed,
-                        "wildcard" => Kind::Wildcard,
-                        "fields" => {
-                            return Err(meta.error(
-                                "An index of several fields is declared on the struct: \
-                                 `#[document(index(fields(a, -b)))]`",
-                            ));
-                        }
-                        _ => return index.option(meta, &keys::INDEX),
-                    };
-                    if kind.is_some() {
+            entries(cx, attr, &keys::INDEX, |meta| {
+                let found = match word(&meta.path).as_str() {
+                    "desc" => Kind::Descending,
+                    "text" => Kind::Text {
+                        weight: weight(meta)?,
+                    },
+                    "geo" => Kind::Geo,
+                    "hashed" => Kind::Hashed,
+                    "wildcard" => Kind::Wildcard,
+                    "fields" => {
                         return Err(meta.error(
+                            "An index of several fields is declared on the struct: \
+                                 `#[document(index(fields(a, -b)))]`",
+                        ));
+                    }
+                    _ => return index.option(meta, &keys::INDEX),
+                };
+                if kind.is_some() {
+                    return Err(meta.error(
                             "An index has its field in one way: one of `desc`, `text`, `geo`, `hashed` and `wildcard`. Write a second \
                              `#[index(…)]` for another index of the same field",
                         ));
-                    }
-                    kind = Some(found);
-                    Ok(())
-                }));
-
+                }
+                kind = Some(found);
+                Ok(())
+            });
             index.keys[0].kind = kind.unwrap_or(Kind::Ascending);
             indexes.push(index);
         }

@@ -1,7 +1,7 @@
 //! The attributes, one file each: from tokens to plain data, with errors that say what to write.
 
 use crate::ctxt::Ctxt;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote_spanned;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
@@ -40,19 +40,19 @@ impl<T> At<T> {
     }
 }
 
-/// Reads every attribute called `name` with `each` for one entry of those in `keys`; an error ends that attribute only. `false`:
-/// there was one.
+/// Reads every attribute called `name` with `each` for one entry of those in `keys`. Behind an entry with an error the next one is
+/// read.
 pub fn read(
     cx: &Ctxt,
     attrs: &[Attribute],
     name: &str,
     keys: &keys::Attribute,
     mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
-) -> bool {
+) {
     read_all(cx, attrs, name, keys, |meta| {
         allowed(meta, keys)?;
         each(meta)
-    })
+    });
 }
 
 /// The same, where `each` judges entries that are not in `keys`.
@@ -62,34 +62,45 @@ pub fn read_all(
     name: &str,
     keys: &keys::Attribute,
     mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
-) -> bool {
-    let mut is_read = true;
+) {
     for attr in attrs.iter().filter(|attr| attr.path().is_ident(name)) {
-        is_read &= cx.keep(entries(attr, keys, &mut each)).is_some();
+        entries(cx, attr, keys, &mut each);
     }
-    is_read
 }
 
-/// Reads the entries of one attribute with `each`; an error ends it.
+/// Reads the entries of one attribute, and says whether all could be read.
 pub fn entries(
+    cx: &Ctxt,
     attr: &Attribute,
     keys: &keys::Attribute,
     mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
-) -> syn::Result<()> {
-    match &attr.meta {
-        Meta::Path(_) => Ok(()),
-        Meta::NameValue(pair) => Err(syn::Error::new_spanned(
-            pair,
-            format!("The options of `{}` stand in parentheses", keys.shown),
-        )),
-        Meta::List(list) => {
-            list.parse_args_with(|input: ParseStream| {
-                begins_with_a_name(input, keys)?;
-                input.parse::<TokenStream>()
-            })?;
-            attr.parse_nested_meta(|meta| entry(&meta, keys, &mut each))
+) -> bool {
+    let list = match &attr.meta {
+        Meta::Path(_) => return true,
+        Meta::List(list) => list,
+        Meta::NameValue(pair) => {
+            let message = format!("The options of `{}` stand in parentheses", keys.shown);
+            cx.unreadable(attr, syn::Error::new_spanned(pair, message));
+            return false;
         }
+    };
+    let begins = list.parse_args_with(|input: ParseStream| {
+        begins_with_a_name(input, keys)?;
+        input.parse::<TokenStream>()
+    });
+    if cx.keep(attr, begins).is_none() {
+        return false;
     }
+    let mut is_read = true;
+    let read = attr.parse_nested_meta(|meta| {
+        entry(&meta, keys, &mut each).or_else(|error| {
+            is_read = false;
+            cx.unreadable(attr, error);
+            skip_entry(meta.input)
+        })
+    });
+    // Behind an entry with an error, what is said of the rest may be said because of it.
+    is_read && cx.keep(attr, read).is_some()
 }
 
 /// Reads the entries in the parentheses behind the name of another one.
@@ -188,6 +199,14 @@ fn begins_with_a_name(input: ParseStream, keys: &keys::Attribute) -> syn::Result
         }
     };
     Err(input.error(format!("An option of `{}` {problem}: `{example}`", keys.shown)))
+}
+
+/// Leaves out what is left of an entry.
+fn skip_entry(input: ParseStream) -> syn::Result<()> {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        input.parse::<TokenTree>()?;
+    }
+    Ok(())
 }
 
 /// Whether there is an attribute called `name`, and where the first is.

@@ -86,7 +86,7 @@ impl Reference {
             parent: attr.path().is_ident("parent_ref"),
             ..Reference::one(attr.path().span())
         };
-        cx.keep(entries(attr, reference.keys(), |meta| reference.option(meta)));
+        entries(cx, attr, reference.keys(), |meta| reference.option(meta));
         Some(reference)
     }
 

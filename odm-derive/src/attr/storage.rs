@@ -58,7 +58,7 @@ impl Container {
                 // That of an enum of documents is read with the document.
                 "tag" if attr.path().is_ident("document") => own.option(&meta),
                 option if Container::has(option) => {
-                    cx.keep(in_words(&meta, keys, |meta| own.option(meta)));
+                    cx.keep(attr, in_words(&meta, keys, |meta| own.option(meta)));
                     Ok(())
                 }
                 _ => skip(&meta),

@@ -57,6 +57,9 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
     }
     let item = container.name();
     let Some(of) = bucket.of.clone() else {
+        if !cx.is_read("bucket") {
+            return None;
+        }
         cx.push(syn::Error::new(
             span,
             format!(

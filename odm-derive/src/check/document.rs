@@ -42,7 +42,7 @@ pub fn is_struct_with_names(cx: &Ctxt, container: &Container) -> bool {
 /// `#[document(collection = "people")]`, with a name that MongoDB takes.
 pub fn collection_is_named(cx: &Ctxt, container: &Container, document: &Document) {
     let Some(literal) = &document.collection else {
-        if document.is_unread {
+        if !cx.is_read("document") {
             return;
         }
         let example = format!("{}s", container.name().to_lowercase());
@@ -110,6 +110,10 @@ pub fn id_is_there(cx: &Ctxt, container: &Container) {
         .iter()
         .find(|field| container.roles.is_id(field))
     else {
+        // One of them may be declared as the id.
+        if !container.fields().iter().all(|field| field.is_read) {
+            return;
+        }
         let like = container
             .fields()
             .iter()

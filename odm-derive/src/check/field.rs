@@ -8,6 +8,9 @@ use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
 
 pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
+    if !is_shared_between_threads(cx, container, field) {
+        return;
+    }
     written_is_read(cx, container, field);
     access_has_a_use(cx, container, field);
     texts_are_integers(cx, container, field);
@@ -39,8 +42,35 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
         && array_is_bounded(cx, container, field);
 }
 
+/// A document is shared between threads, and so is all that is in it.
+fn is_shared_between_threads(cx: &Ctxt, container: &Container, field: &Field) -> bool {
+    let Some(name) = ty::in_one_thread(field.ty) else {
+        return true;
+    };
+    let instead = match name {
+        "Rc" => {
+            let text = ty::text(field.ty)
+                .replace("Rc<str>", "String")
+                .replace("Rc<", "Arc<");
+            format!("`{}: {text}`", field.rust)
+        }
+        _ => "the value without it: a document is changed by an update, or in a `mut` variable".to_owned(),
+    };
+    cx.error(
+        field.ty,
+        format!(
+            "`{}` can't be shared between threads because of `{name}`, and documents are. Write {instead}",
+            label(container, field)
+        ),
+    );
+    false
+}
+
 /// The rules of an `_id`, which has others of its own.
 pub fn of_id(cx: &Ctxt, container: &Container, field: &Field) {
+    if !is_shared_between_threads(cx, container, field) {
+        return;
+    }
     access_has_a_use(cx, container, field);
     texts_are_integers(cx, container, field);
     super::value_rules::of_field(cx, container, field);

@@ -41,7 +41,10 @@ pub fn several(cx: &Ctxt, container: &Container, common: &Container, declared: &
     stored_names_differ(cx, container);
     several::of_enum(cx, container, common, declared);
     document::collection_is_named(cx, container, declared);
-    fields_of_document(cx, common, declared);
+    // Without a variant that is a document nothing is known of the fields.
+    if !common.fields().is_empty() {
+        fields_of_document(cx, common, declared);
+    }
 }
 
 /// The rules of `#[derive(Document)]` on a struct.
@@ -75,7 +78,7 @@ fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
     let roles = &container.roles;
-    for field in container.fields() {
+    for field in container.fields().iter().filter(|field| field.is_read) {
         if roles.is_id(field) {
             field::of_id(cx, container, field)
         } else {
@@ -95,6 +98,17 @@ fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
     search::all(cx, container, document);
     patch::of_document(cx, container, document);
     collection::all(cx, container, document);
+}
+
+/// Two derives that make the same names for one type can't be told from one another by the compiler's errors.
+pub fn not_a_document(input: &syn::DeriveInput) -> Option<syn::Error> {
+    let attr = crate::attr::find(&input.attrs, "document")?;
+    let ident = &input.ident;
+    let message = format!(
+        "`{ident}` derives `Embed`, and `#[document(…)]` is for what derives `Document`. Derive one of them: `Document` for what has a \
+         collection, `Embed` for what is stored in a field of a document"
+    );
+    Some(syn::Error::new_spanned(attr.path(), message))
 }
 
 /// The rules of `#[derive(Embed)]`.
@@ -127,7 +141,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     place::variants_differ(cx, container);
     copy::container(cx, container);
     takes_versions(cx, container);
-    for field in container.all_fields() {
+    for field in container.all_fields().into_iter().filter(|field| field.is_read) {
         document::no_scope_in_embedded(cx, container, field);
         field::all(cx, container, field, true);
         written_under_one_name(cx, container, field);
@@ -145,7 +159,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
 /// The rules of `#[derive(Projection)]`.
 pub fn projection(cx: &Ctxt, container: &Container, projection: &Projection) {
     owns_its_values(cx, container);
-    if projection.of.is_none() {
+    if projection.of.is_none() && cx.is_read("projection") {
         cx.error(
             container.ident,
             format!(

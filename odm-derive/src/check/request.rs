@@ -6,6 +6,7 @@ use crate::attr::Count;
 use crate::attr::request::{self, Request};
 use crate::ctxt::Ctxt;
 use crate::ty;
+use syn::Type;
 
 /// The part that a field of the struct plays, by the name of its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub fn name((field, attrs): &Declared) -> String {
 }
 
 pub fn all(cx: &Ctxt, container: &Container, request: &Request, fields: &[Declared]) {
-    if request.of.is_none() {
+    if request.of.is_none() && cx.is_read("request") {
         cx.error(
             container.ident,
             format!(
@@ -68,6 +69,7 @@ pub fn all(cx: &Ctxt, container: &Container, request: &Request, fields: &[Declar
     limits_are_counts(cx, request);
     one_of_each(cx, container, fields);
     for declared in fields {
+        is_a_parameter(cx, container, declared);
         options_fit(cx, container, declared);
     }
     names_differ(cx, container, fields);
@@ -115,6 +117,64 @@ fn one_of_each(cx: &Ctxt, container: &Container, fields: &[Declared]) {
     }
 }
 
+/// What stands for a type of a field that is visibly none of `odm::request`; `None` of another type, of which the compiler knows.
+fn parameter(ty: &Type) -> Option<String> {
+    const PARTS: [&str; 6] = ["Eq", "OneOf", "Range", "Text", "Sort", "Page"];
+    const VALUES: [&str; 21] = [
+        "bool",
+        "char",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "isize",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "usize",
+        "f32",
+        "f64",
+        "String",
+        "ObjectId",
+        "DateTime",
+        "Decimal128",
+        "Uuid",
+        "Ref",
+        "Binary",
+    ];
+    let name = ty::last(ty)?.ident.to_string();
+    if VALUES.contains(&name.as_str()) {
+        return Some(format!("Eq<{}>", ty::text(ty)));
+    }
+    if let Some(inner) = ty::option(ty) {
+        let is_part = ty::last(inner).is_some_and(|last| PARTS.contains(&last.ident.to_string().as_str()));
+        return if is_part {
+            Some(ty::text(inner))
+        } else {
+            parameter(inner)
+        };
+    }
+    match ty::many(ty) {
+        Some(ty::Many::List { item: Some(item), .. }) => Some(format!("OneOf<{}>", ty::text(item))),
+        _ => None,
+    }
+}
+
+fn is_a_parameter(cx: &Ctxt, container: &Container, (field, _): &Declared) {
+    if let Some(instead) = parameter(field.ty) {
+        cx.error(
+            field.ty,
+            format!(
+                "`{}` is no parameter of a request. Write `{}: {instead}`; the types of `odm::request` are the conditions `Eq<T>`, \
+                 `OneOf<T>`, `Range<T>` and `Text`, each of which may be missing in a request, the order `Sort` and the page `Page`",
+                label(container, field),
+                field.rust
+            ),
+        );
+    }
+}
+
 fn options_fit(cx: &Ctxt, container: &Container, (field, attrs): &Declared) {
     let name = label(container, field);
     match Part::of(field) {
@@ -127,7 +187,7 @@ fn options_fit(cx: &Ctxt, container: &Container, (field, attrs): &Declared) {
             }
         }
         Part::Sort => {
-            if attrs.sort.is_none() {
+            if attrs.sort.is_none() && cx.is_read("request") {
                 cx.error(
                     field.ty,
                     format!(

@@ -2,7 +2,7 @@
 //!
 //! The document is emitted with its derives, so that its validator, indexes, paths and joins are those of any other.
 
-use super::{Target, if_serde};
+use super::{Target, generics, if_serde};
 use crate::attr::Count;
 use crate::attr::bucket::Per;
 use crate::check::bucket::{Plan, sum_type};
@@ -219,11 +219,14 @@ fn implement(target: &Target, plan: &Plan) -> TokenStream {
             impl #krate::__private::Timed for #this {}
         }
     });
+    let mut generics = target.container.generics.clone();
+    let parent_type = generics::with_document(&mut generics, krate, "__Parent", of);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        impl #krate::__private::Bucketed for #this {
+        impl #impl_generics #krate::__private::Bucketed for #this #where_clause {
             type Bucket = #name;
-            type Parent = #of;
+            type Parent = #parent_type;
             const BUCKET: &'static #odm::BucketMeta = &#odm::BucketMeta {
                 collection: #collection,
                 parent: #parent,

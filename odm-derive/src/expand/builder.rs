@@ -2,7 +2,7 @@
 
 use super::Target;
 use super::new::{default, supplied, supplied_type};
-use crate::ast::Field;
+use crate::ast::{Container, Field};
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -29,8 +29,8 @@ pub fn define(target: &Target) -> TokenStream {
             name: field.ident(),
             ty: supplied_type(target, field),
             begins: begins(target, field),
-            state: format_ident!("F{at}"),
-            given: format_ident!("Given{at}"),
+            state: format_ident!("__F{at}"),
+            given: format_ident!("__Given{at}"),
         })
         .collect();
     let (odm, vis, new) = (&target.odm, target.container.vis, target.new_ident());
@@ -70,7 +70,7 @@ pub fn define(target: &Target) -> TokenStream {
     quote! {
         #[doc = #made_by]
         #[must_use = "a builder makes nothing until `build`"]
-        #[allow(dead_code, missing_debug_implementations)]
+        #[allow(dead_code, missing_debug_implementations, private_interfaces)]
         #vis struct #builder<#(#states = #odm::Missing),*> {
             #(#fields)*
         }
@@ -81,6 +81,7 @@ pub fn define(target: &Target) -> TokenStream {
                 #builder { #(#first)* }
             }
         }
+        #[allow(private_interfaces)]
         const _: () = {
             #(#traits)*
             #[allow(dead_code)]
@@ -93,6 +94,11 @@ pub fn define(target: &Target) -> TokenStream {
             }
         };
     }
+}
+
+/// Whether the type can have a builder. Where it can't, an error says so.
+pub fn is_possible(container: &Container) -> bool {
+    container.generics.params.is_empty() && container.fields().iter().all(|field| field.rust != "build")
 }
 
 fn needed<'a>(parts: &'a [Part<'a>]) -> impl Iterator<Item = &'a Part<'a>> {

@@ -1,6 +1,6 @@
 //! The sources of derived fields, as constants; the structs of copies; and assertions about the sources.
 
-use super::{Target, if_serde, index};
+use super::{Target, generics, if_serde, index};
 use crate::ast::{Container, Field};
 use crate::attr::At;
 use crate::attr::access::Access;
@@ -561,11 +561,14 @@ pub fn implement(target: &Target) -> TokenStream {
 }
 
 fn entry(target: &Target, of: &TokenStream, name: &str) -> TokenStream {
-    let (odm, this) = (&target.odm, &target.this);
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let mut generics = target.container.generics.clone();
+    let document = generics::with_document(&mut generics, krate, "__Of", of);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        impl #odm::Entry for #this {
-            type Of = #of;
+        impl #impl_generics #odm::Entry for #this #where_clause {
+            type Of = #document;
             const ID: &'static str = #name;
         }
         #odm::reference_of_one!([] #this);

@@ -1,6 +1,6 @@
 //! `Described`: which shape the JSON of a type has. A document has it by being one.
 
-use super::{Target, generics, new};
+use super::{Target, generics};
 use crate::ast::{Data, Style};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -12,9 +12,7 @@ pub fn of_new(target: &Target, generics: &syn::Generics) -> TokenStream {
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (_, ty_generics, _) = target.container.generics.split_for_impl();
     let id = !target.container.roles.managed_id;
-    let coded = new::coded(target);
     quote! {
-        #coded
         #[automatically_derived]
         impl #impl_generics #odm::Described for #ident #ty_generics #where_clause {
             type Paths = <#this as #krate::Document>::Paths;
@@ -55,7 +53,8 @@ pub fn of_embedded(target: &Target) -> TokenStream {
         #[automatically_derived]
         impl #impl_generics #odm::Described for #this #where_clause {
             type Paths = #paths;
-            fn json_paths() -> Self::Paths {
+            // `Self::Paths` may be a variant too.
+            fn json_paths() -> #paths {
                 #value
             }
             fn described() -> #odm::Description {

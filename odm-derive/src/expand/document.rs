@@ -22,17 +22,9 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     }
     let container = Container::document(&cx, input, &document);
     check::document(&cx, &container, &document);
-    let krate = document.krate.clone();
     match cx.check() {
         Ok(()) => expand(&container, &document),
-        Err(error) => {
-            let patch = document
-                .patch
-                .map(|_| patch::stand_in(&Target::new(&container, krate.clone())));
-            let stand_in = fallback::document(input, krate, &error);
-            let stored_with = several::stored_with(&container, &document);
-            quote!(#stand_in #patch #stored_with)
-        }
+        Err(error) => fallback::document(&container, &document, &error),
     }
 }
 
@@ -52,16 +44,16 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let codecs = codec::define(&target);
     let new = new::define(&target, document);
     let builder = document.builder.map(|_| builder::define(&target));
-    let patch = document.patch.map(|_| {
-        let derives: Vec<_> = document.patch_derives.iter().chain(&document.derives).collect();
-        patch::define(&target, true, &derives)
-    });
+    let patch = document
+        .patch
+        .map(|_| patch::define(&target, true, &patch::derives(document)));
     let fielded = fielded::implement(&target, managed);
     let value = meta::never_embedded(&target);
     let generics = generics::document(&target);
     let implementation = implement(&target, document, &generics);
     let insertable = new::insertable(&target, document, &generics);
     let described = described::of_new(&target, &generics);
+    let coded_new = new::coded(&target);
     let targets = targets::targets(&target, &generics);
     let children = reference::children(&target, &generics);
     let checks = reference::checks(&target, &target.fields);
@@ -86,6 +78,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
         #value
         #implementation
         #insertable
+        #coded_new
         #described
         #targets
         #children
@@ -105,6 +98,8 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
     let (_, ty_generics, _) = target.container.generics.split_for_impl();
     let id = target.fields.iter().find(|field| roles.is_id(field));
     let (id_name, id_ty) = (id.map(|field| field.ident()), id.map(|field| field.ty));
+    // The compiler names this place where the type of the id is private and the document is not.
+    let id_type = quote_spanned!(id_ty.span()=> type Id = #id_ty;);
     let new = target.new_ident();
     let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
     let paths_value = paths::value(target);
@@ -152,7 +147,7 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
         }
         #[automatically_derived]
         impl #impl_generics #krate::Document for #this #where_clause {
-            type Id = #id_ty;
+            #id_type
             type New = #new #ty_generics;
             type Paths = #paths;
             #constants

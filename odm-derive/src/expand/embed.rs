@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
-use super::value::null_of;
+use super::value::{compared, compared_as, null_of};
 use super::{
     Target, asserts, bucket, codec, copy, described, enums, fielded, generics, names, numbered, patch, paths,
     reference, stored, union,
@@ -16,6 +16,9 @@ use syn::spanned::Spanned;
 
 pub fn derive(input: &DeriveInput) -> TokenStream {
     let input = &receiver::named(input);
+    if let Some(error) = check::not_a_document(input) {
+        return error.to_compile_error();
+    }
     let cx = Ctxt::new();
     let embed = Embed::parse(&cx, &input.attrs);
     let mut container = Container::read(&cx, input);
@@ -24,16 +27,9 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     check::embed(&cx, &container, &embed);
     let declared = attr::bucket::Bucket::parse(&cx, &input.attrs);
     let bucket = declared.and_then(|bucket| check::bucket::plan(&cx, &container, &bucket));
-    let krate = embed.krate.clone();
     match cx.check() {
         Ok(()) => expand(&container, &embed, bucket.as_ref()),
-        Err(error) => {
-            let target = Target::new(&container, krate.clone());
-            let bucket = bucket.map(|plan| bucket::stand_in(&target, &plan));
-            let patch = embed.patch.map(|_| patch::stand_in(&target));
-            let stand_in = fallback::embed(input, krate, &error);
-            quote!(#stand_in #bucket #patch)
-        }
+        Err(error) => fallback::embed(&container, &embed, bucket.as_ref(), &error),
     }
 }
 
@@ -126,7 +122,6 @@ fn value(
     let null = null(target).map(|null| quote!(const NULL: bool = #null;));
     let names_differ = names::checks_of_struct(target);
     let (one_name, generic_names) = (names_differ.item, names_differ.statement);
-    let compared = super::value::compared(target, compared);
     quote! {
         #compared
         #[automatically_derived]
@@ -193,7 +188,7 @@ fn named(target: &Target) -> TokenStream {
                     }
                 })
             },
-            quote!(#odm::ByParts),
+            compared(target, quote!(#odm::ByParts)),
         )
     };
     let nested = (!target.container.serde.transparent).then(|| nested(target));
@@ -202,7 +197,7 @@ fn named(target: &Target) -> TokenStream {
 }
 
 /// The paths of a struct's fields continue the path of the struct.
-fn nested(target: &Target) -> TokenStream {
+pub fn nested(target: &Target) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let generics = generics::owned(target.container.generics);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
@@ -233,11 +228,7 @@ fn transparent(target: &Target) -> TokenStream {
         return unit(target);
     };
     let ty = field.stored();
-    let compared = if field.field.opaque {
-        quote!(#odm::ByValue)
-    } else {
-        quote!(<#ty as #odm::Compared>::As)
-    };
+    let compared = compared_as(target, field);
     let like = stored_like(target, field);
     let declares =
         field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();
@@ -276,24 +267,25 @@ fn transparent(target: &Target) -> TokenStream {
 }
 
 /// `impl StoredLike`: where a number, a text or a date is taken, a struct of one is taken too.
-fn stored_like(target: &Target, field: &crate::ast::Field) -> TokenStream {
+pub fn stored_like(target: &Target, field: &crate::ast::Field) -> TokenStream {
     if field.field.opaque || field.reference.is_some() {
         return TokenStream::new();
     }
     let (odm, this, ty) = (&target.odm, &target.this, field.stored());
     // serde reads the name of a field as another type only where that is transparent.
     let is_key = target.container.serde.transparent && field.serde.with.is_none();
+    let mut generics = generics::owned(target.container.generics);
+    let like = generics::with_type(&mut generics, odm, "__Like", ty);
     let key = if is_key && field.field.stored.is_none() {
-        quote!(#ty)
+        quote!(#like)
     } else {
         quote!(())
     };
-    let generics = generics::owned(target.container.generics);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::StoredLike for #this #where_clause {
-            type Like = #ty;
+            type Like = #like;
             type Key = #key;
         }
     }
@@ -313,7 +305,7 @@ fn tuple(target: &Target) -> TokenStream {
         reference::holds_document(target, &target.fields),
         None,
         quote!(#odm::Shape::Tuple(const { &[#(#shapes),*] })),
-        quote!(#odm::ByValue),
+        compared(target, quote!(#odm::ByValue)),
     );
     quote!(#fielded #value)
 }
@@ -326,6 +318,6 @@ fn unit(target: &Target) -> TokenStream {
         quote!(false),
         None,
         quote!(#odm::Shape::Null),
-        quote!(#odm::ByValue),
+        compared(target, quote!(#odm::ByValue)),
     )
 }

@@ -7,7 +7,6 @@ use quote::quote;
 
 pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
-    let name = target.container.name();
     let variants: Vec<&Variant> = variants.iter().filter(|variant| !variant.serde.skip).collect();
     let fields: Vec<&Field> = variants
         .iter()
@@ -18,8 +17,9 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
     let computed = asserts::computed(target, quote!(<#this as #odm::Varied>::SHAPE));
     let generics = generics::stored(target, &fields);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let tagging = tagging(target);
-    let metas = variants.iter().map(|declared| variant(target, declared));
+    let shape = shape(target, &variants, |field| {
+        fielded::meta(target, field, TokenStream::new())
+    });
     let serde = &target.container.serde;
     // Without content and without a tag it is a string, with neither even `null`.
     let plain = variants.iter().all(|variant| variant.style == Style::Unit) && serde.tag.is_none();
@@ -62,12 +62,7 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
         impl #impl_generics #odm::Varied for #this #where_clause {
             const SHAPE: &'static #odm::EnumShape = {
                 #asserts
-                &#odm::EnumShape {
-                    ty: ::core::option::Option::Some(::core::any::type_name::<#this>),
-                    name: #name,
-                    tagging: #tagging,
-                    variants: &[#(#metas),*],
-                }
+                &#shape
             };
         }
         #computed
@@ -91,6 +86,21 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
     }
 }
 
+/// The `EnumShape`, with what is made of each field.
+pub fn shape(target: &Target, variants: &[&Variant], meta: impl Fn(&Field) -> TokenStream) -> TokenStream {
+    let (odm, this, name) = (&target.odm, &target.this, target.container.name());
+    let tagging = tagging(target);
+    let variants = variants.iter().map(|declared| variant(target, declared, &meta));
+    quote! {
+        #odm::EnumShape {
+            ty: ::core::option::Option::Some(::core::any::type_name::<#this>),
+            name: #name,
+            tagging: #tagging,
+            variants: &[#(#variants),*],
+        }
+    }
+}
+
 fn tagging(target: &Target) -> TokenStream {
     let odm = &target.odm;
     let serde = &target.container.serde;
@@ -102,14 +112,10 @@ fn tagging(target: &Target) -> TokenStream {
     }
 }
 
-fn variant(target: &Target, variant: &Variant) -> TokenStream {
+fn variant(target: &Target, variant: &Variant, meta: impl Fn(&Field) -> TokenStream) -> TokenStream {
     let (odm, this, name) = (&target.odm, &target.this, &variant.name);
     let rust = syn::ext::IdentExt::unraw(variant.ident).to_string();
-    let metas = variant
-        .fields
-        .iter()
-        .filter(|field| !field.skipped())
-        .map(|field| fielded::meta(target, field, TokenStream::new()));
+    let metas = variant.fields.iter().filter(|field| !field.skipped()).map(meta);
     let body = match variant.style {
         Style::Unit => quote!(Unit),
         Style::Newtype => quote!(Newtype(&#(#metas)*)),

@@ -97,7 +97,11 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
 }
 
 /// The functions that serde's attributes name.
-fn defaults(target: &Target) -> Option<TokenStream> {
+pub fn defaults(target: &Target) -> Option<TokenStream> {
+    // A type with parameters has none, and an error of its own.
+    if target.is_generic() {
+        return None;
+    }
     let functions: Vec<TokenStream> = target
         .container
         .fields()

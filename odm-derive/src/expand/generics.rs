@@ -7,8 +7,8 @@ use super::Target;
 use crate::ast::Field;
 use crate::ty;
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{GenericParam, Generics, Ident, parse_quote};
+use quote::{ToTokens, format_ident, quote};
+use syn::{GenericParam, Generics, Ident, Path, parse_quote};
 
 /// The parameters of types and constants.
 pub fn parameters(generics: &Generics) -> Vec<&Ident> {
@@ -105,6 +105,38 @@ pub fn document(target: &Target) -> Generics {
             #this: #odm::stored::Fields + #odm::stored::Row
                 + ::core::marker::Send + ::core::marker::Sync + ::core::marker::Unpin
         });
+    }
+    generics
+}
+
+/// Adds a parameter that is the type `ty`, and returns it. It stands for `ty` as an associated type, which may be one of a public
+/// type where `ty` is private.
+pub fn with_type(generics: &mut Generics, odm: &TokenStream, name: &str, ty: impl ToTokens) -> Ident {
+    let parameter = format_ident!("{name}");
+    generics.params.push(parse_quote!(#parameter));
+    let predicates = &mut generics.make_where_clause().predicates;
+    predicates.push(parse_quote!(#ty: #odm::Itself<Type = #parameter>));
+    parameter
+}
+
+/// The same of a document.
+pub fn with_document(generics: &mut Generics, krate: &Path, name: &str, ty: impl ToTokens) -> Ident {
+    let parameter = with_type(generics, &quote!(#krate::__private), name, ty);
+    let predicates = &mut generics.make_where_clause().predicates;
+    predicates.push(parse_quote!(#parameter: #krate::Document));
+    parameter
+}
+
+/// With `'static` on every type, and what a document must be able to do whatever its fields are.
+pub fn sendable(target: &Target) -> Generics {
+    let mut generics = owned(target.container.generics);
+    if target.is_generic() {
+        let (this, new) = (&target.this, target.new_ident());
+        let (_, arguments, _) = target.container.generics.split_for_impl();
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.push(parse_quote!(#new #arguments: ::core::marker::Send));
+        predicates
+            .push(parse_quote!(#this: ::core::marker::Send + ::core::marker::Sync + ::core::marker::Unpin));
     }
     generics
 }

@@ -16,7 +16,7 @@ pub mod index;
 mod meta;
 mod names;
 pub mod new;
-mod numbered;
+pub mod numbered;
 pub mod patch;
 pub mod paths;
 pub mod projection;
@@ -31,6 +31,6 @@ mod target;
 pub mod targets;
 pub mod union;
 mod value;
-mod variants;
+pub mod variants;
 
 pub use target::{Target, default_crate};

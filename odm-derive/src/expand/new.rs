@@ -126,7 +126,7 @@ pub fn coded(target: &Target) -> TokenStream {
 /// `New…::new`, of the fields without `#[field(default = …)]`, if any has it: what a new document begins with.
 fn with_defaults(target: &Target) -> Option<TokenStream> {
     let is_given = |field: &&Field| field.field.default.is_none();
-    if supplied(target).all(|field| is_given(&field)) {
+    if target.is_generic() || supplied(target).all(|field| is_given(&field)) {
         return None;
     }
     let (new, this, vis) = (target.new_ident(), target.container.ident, target.container.vis);

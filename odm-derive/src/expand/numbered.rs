@@ -1,10 +1,19 @@
 //! `#[embed(repr = i32)]`: an enum that is stored as integers, with serde's implementations.
 
 use super::Target;
-use crate::ast::Variant;
+use crate::ast::{Container, Style, Variant};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Ident;
+
+/// Whether the variants can be stored as numbers. Where they can't, an error says so.
+pub fn is_possible(container: &Container, variants: &[Variant], repr: &Ident) -> bool {
+    let is_plain = |variant: &Variant| variant.style == Style::Unit;
+    (repr == "i32" || repr == "i64")
+        && container.generics.params.is_empty()
+        && !variants.is_empty()
+        && variants.iter().all(is_plain)
+}
 
 pub fn implement(target: &Target, variants: &[Variant], repr: &Ident) -> TokenStream {
     let (odm, this, name) = (&target.odm, &target.this, target.container.name());

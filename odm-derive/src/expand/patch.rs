@@ -4,19 +4,39 @@ use super::new::supplied_type;
 use super::stored::patch_of;
 use super::{Target, codec};
 use crate::ast::Field;
+use crate::attr::document::Document;
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::Path;
+use syn::{Generics, Ident, Path};
 
 /// The derives that a patch has anyway, or that are for another form than its own.
 const OWN: [&str; 3] = ["Default", "Serialize", "Deserialize"];
 
-/// The struct of a document, or of an embedded struct.
-pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStream {
-    let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
-    let ident = target.name(|name| format!("{name}Patch"));
-    let text = ident.to_string();
+/// The derives of the patch of a document.
+pub fn derives(declared: &Document) -> Vec<&Path> {
+    declared.patch_derives.iter().chain(&declared.derives).collect()
+}
+
+/// The fields of the patch, with their positions among those of the type.
+fn parts<'a>(target: &'a Target) -> Vec<(usize, &'a Field<'a>)> {
+    let fields = target.fields.iter().copied().enumerate();
+    fields
+        .filter(|(_, field)| field.in_patch(&target.container.roles))
+        .collect()
+}
+
+/// Whether a patch can have the field. Where it can't, an error says so.
+fn is_possible(field: &Field) -> bool {
+    match field.embed.patch {
+        Some(_) => ty::many(ty::option(field.ty).unwrap_or(field.ty)).is_none(),
+        None => field.serde.flatten.is_none(),
+    }
+}
+
+/// The struct.
+fn structure(target: &Target, derives: &[&Path]) -> TokenStream {
+    let (ident, vis) = (ident(target), target.container.vis);
     let mut kept: Vec<&Path> = Vec::new();
     for path in derives {
         let name = path.segments.last().map(|last| last.ident.to_string());
@@ -24,14 +44,9 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
             kept.push(path);
         }
     }
-    let parts: Vec<(usize, &Field)> = target
-        .fields
-        .iter()
-        .copied()
-        .enumerate()
-        .filter(|(_, field)| field.in_patch(&target.container.roles))
-        .collect();
-    let fields = parts.iter().map(|(_, field)| {
+    let parts = parts(target);
+    let parts = parts.iter().filter(|(_, field)| is_possible(field));
+    let fields = parts.map(|(_, field)| {
         let (vis, name, ty) = (field.vis, field.ident(), held(target, field));
         let docs = field
             .original
@@ -40,6 +55,29 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
             .filter(|attr| attr.path().is_ident("doc"));
         quote!(#(#docs)* #vis #name: #ty,)
     });
+    let doc = format!(
+        "Changes of a [`{}`]: the fields that are named get a value, the others stay as they are.",
+        target.container.name()
+    );
+    quote! {
+        #[doc = #doc]
+        #[allow(missing_docs, dead_code)]
+        #[derive(::core::default::Default, #(#kept),*)]
+        #vis struct #ident {
+            #(#fields)*
+        }
+    }
+}
+
+fn ident(target: &Target) -> Ident {
+    target.name(|name| format!("{name}Patch"))
+}
+
+/// The struct of a document, or of an embedded struct, and what is implemented for it.
+pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStream {
+    let (odm, this, ident) = (&target.odm, &target.this, ident(target));
+    let text = ident.to_string();
+    let (structure, parts) = (structure(target, derives), parts(target));
     let metas = parts.iter().map(|(i, field)| {
         let meta = quote!(<#this as #odm::Fielded>::FIELDS[#i]);
         // A field that is missing is absent, whatever it is in the document.
@@ -74,17 +112,8 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
             }
         }
     };
-    let doc = format!(
-        "Changes of a [`{}`]: the fields that are named get a value, the others stay as they are.",
-        target.container.name()
-    );
     quote! {
-        #[doc = #doc]
-        #[allow(missing_docs, dead_code)]
-        #[derive(::core::default::Default, #(#kept),*)]
-        #vis struct #ident {
-            #(#fields)*
-        }
+        #structure
         #[automatically_derived]
         impl #odm::patch::PatchFields for #ident {
             fn shape() -> #odm::Shape {
@@ -117,15 +146,16 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
     }
 }
 
-/// The same name, without content, where the type has errors.
-pub fn stand_in(target: &Target) -> TokenStream {
-    let (odm, vis) = (&target.odm, target.container.vis);
-    let (ident, this) = (target.name(|name| format!("{name}Patch")), &target.this);
-    let coded = super::stored::stand_in(odm, &ident, true);
+/// The same struct, where the type has errors.
+pub fn stand_in(target: &Target, derives: &[&Path]) -> TokenStream {
+    if target.is_generic() {
+        return TokenStream::new();
+    }
+    let (odm, this, ident) = (&target.odm, &target.this, ident(target));
+    let coded = super::stored::stand_in(odm, &quote!(#ident), &Generics::default(), true);
+    let structure = structure(target, derives);
     quote! {
-        #[doc(hidden)]
-        #[derive(::core::default::Default)]
-        #vis struct #ident {}
+        #structure
         impl #odm::patch::PatchFields for #ident {
             fn shape() -> #odm::Shape {
                 #odm::Shape::Any

@@ -17,7 +17,7 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     check::projection(&cx, &container, &projection);
     match cx.check() {
         Ok(()) => expand(&container, &projection),
-        Err(error) => fallback::projection(input, &projection, &error),
+        Err(error) => fallback::projection(&container, &projection, &error),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `#[derive(RequestQuery)]`: the parameters of a request, as a struct.
 
+use super::generics;
 use crate::ast::Container;
 use crate::attr::Count;
 use crate::attr::request::{Field, Reached, Request};
@@ -25,7 +26,7 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     match (cx.check(), &request.of) {
         (Ok(()), Some(of)) => expand(&container, &request, of, &fields),
         (Ok(()), None) => TokenStream::new(),
-        (Err(error), _) => fallback::request(input, &request, &error),
+        (Err(error), _) => fallback::request(&container, &request, &error),
     }
 }
 
@@ -115,12 +116,17 @@ fn expand(container: &Container, request: &Request, of: &Path, fields: &[Declare
         }
     };
     let (sort_part, page_part) = (part(Part::Sort), part(Part::Page));
+    let mut generics = container.generics.clone();
+    let document = generics::with_document(&mut generics, &krate, "__Document", of);
+    let predicates = &mut generics.make_where_clause().predicates;
+    predicates.push(syn::parse_quote!(#ident: #odm::request::IntoParts<#document>));
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
     let asserts = asserts(container, (&krate, of), fields, &keys, reached);
     quote! {
         #asserts
         #[automatically_derived]
-        impl #krate::request::RequestQuery for #ident {
-            type Document = #of;
+        impl #impl_generics #krate::request::RequestQuery for #ident #where_clause {
+            type Document = #document;
             const DECLARED: &'static #odm::request::Parameters = &#odm::request::Parameters {
                 max_limit: #odm::request::limit(#max_limit),
                 max_conditions: #odm::request::limit(#max_conditions),
@@ -132,6 +138,9 @@ fn expand(container: &Container, request: &Request, of: &Path, fields: &[Declare
             fn read(given: &mut #odm::request::Given) -> Self {
                 #ident { #read }
             }
+        }
+        #[automatically_derived]
+        impl #odm::request::IntoParts<#of> for #ident {
             fn into_parts(self) -> #odm::request::Parts<#of> {
                 let paths = <#of as #krate::Document>::paths();
                 #odm::request::Parts {

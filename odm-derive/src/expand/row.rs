@@ -16,6 +16,6 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     check::row(&cx, &container);
     match cx.check() {
         Ok(()) => stored::of_row(&Target::new(&container, row.krate)),
-        Err(error) => fallback::row(input, row.krate, &error),
+        Err(error) => fallback::row(&container, &row, &error),
     }
 }

@@ -3,7 +3,7 @@
 use super::meta::{self, InCollection};
 use super::variants::path_ident;
 use super::{Target, codec, fielded, generics, names, paths, reference, stored, targets};
-use crate::ast::{Container, Data};
+use crate::ast::{Container, Data, Style};
 use crate::attr::document::Document;
 use crate::ctxt::Ctxt;
 use crate::{check, fallback};
@@ -20,22 +20,16 @@ pub fn derive(cx: Ctxt, input: &DeriveInput, document: &Document) -> TokenStream
         container.has_own_form = true;
     }
     let container = container;
-    let krate = document.krate.clone();
     let fields = common(
         input,
         document,
-        &krate.clone().unwrap_or_else(super::default_crate),
+        &document.krate.clone().unwrap_or_else(super::default_crate),
     );
     let common = Container::document(&cx, &fields, document);
     check::several(&cx, &container, &common, document);
     match cx.check() {
         Ok(()) => expand(&container, &common, document),
-        Err(error) => {
-            let stand_in = fallback::document(input, krate.clone(), &error);
-            let target = Target::new(&container, krate);
-            let variants = variants_of(&target, &container, &each(&container));
-            quote!(#stand_in #variants)
-        }
+        Err(error) => fallback::several(&container, &common, document, &error),
     }
 }
 
@@ -50,12 +44,16 @@ fn common(input: &DeriveInput, document: &Document, krate: &Path) -> DeriveInput
     }
     let is_id = |field: &syn::Field| field.ident.as_ref().is_some_and(|name| name == "id");
     let first = match &input.data {
-        syn::Data::Enum(data) => data.variants.iter().flat_map(|variant| &variant.fields).next(),
+        syn::Data::Enum(data) => data.variants.iter().find_map(|variant| match &variant.fields {
+            syn::Fields::Unnamed(fields) if fields.unnamed.len() == 1 => fields.unnamed.first(),
+            _ => None,
+        }),
         _ => None,
     };
     let id = first.filter(|_| !fields.iter().any(is_id)).map(|first| {
         let ty = &first.ty;
-        quote!(#[serde(rename = "_id")] #vis id: <#ty as #krate::Document>::Id,)
+        let id = quote_spanned!(ty.span()=> <#ty as #krate::Document>::Id);
+        quote!(#[serde(rename = "_id")] #vis id: #id,)
     });
     syn::parse_quote! {
         #vis struct #ident {
@@ -66,14 +64,14 @@ fn common(input: &DeriveInput, document: &Document, krate: &Path) -> DeriveInput
 }
 
 /// A variant: its name in Rust and as it is stored, and its document.
-struct Variant<'a> {
+pub struct Variant<'a> {
     ast: &'a crate::ast::Variant<'a>,
     ident: &'a Ident,
     name: &'a str,
     ty: &'a Type,
 }
 
-fn each<'a>(container: &'a Container<'a>) -> Vec<Variant<'a>> {
+pub fn each<'a>(container: &'a Container<'a>) -> Vec<Variant<'a>> {
     let Data::Enum(variants) = &container.data else {
         return Vec::new();
     };
@@ -81,6 +79,9 @@ fn each<'a>(container: &'a Container<'a>) -> Vec<Variant<'a>> {
         let [field] = variant.fields.as_slice() else {
             return None;
         };
+        if variant.style != Style::Newtype {
+            return None;
+        }
         Some(Variant {
             ast: variant,
             ident: variant.ident,
@@ -91,7 +92,24 @@ fn each<'a>(container: &'a Container<'a>) -> Vec<Variant<'a>> {
     with_one.collect()
 }
 
-fn tag(container: &Container) -> String {
+/// Of variants of one type or with paths of one name the first, and none whose paths are called like a common field.
+pub fn distinct<'a>(variants: Vec<Variant<'a>>, common: &Container) -> Vec<Variant<'a>> {
+    let mut distinct: Vec<Variant> = Vec::new();
+    for variant in variants {
+        let (path, text) = (variant.ast.path(), crate::ty::text(variant.ty));
+        let is_taken = common.fields().iter().any(|field| field.rust == path)
+            || distinct
+                .iter()
+                .any(|other| other.ast.path() == path || crate::ty::text(other.ty) == text);
+        if !is_taken {
+            distinct.push(variant);
+        }
+    }
+    distinct
+}
+
+/// The stored name of the field with the name of the variant.
+pub fn tag(container: &Container) -> String {
     let tag = container.serde.tag.as_ref();
     tag.map(syn::LitStr::value).unwrap_or_default()
 }
@@ -135,8 +153,14 @@ fn expand(container: &Container, common: &Container, declared: &Document) -> Tok
     }
 }
 
+/// The document of a variant as one, named where its type is written.
+fn as_document(krate: &Path, variant: &Variant) -> TokenStream {
+    let ty = variant.ty;
+    quote_spanned!(ty.span()=> <#ty as #krate::Document>)
+}
+
 /// `NewEvent`: what the application supplies of one of the variants.
-fn new(target: &Target, container: &Container, declared: &Document, variants: &[Variant]) -> TokenStream {
+pub fn new(target: &Target, container: &Container, declared: &Document, variants: &[Variant]) -> TokenStream {
     let (krate, vis, ident) = (&target.krate, container.vis, target.new_ident());
     let derives: Vec<&Path> = declared.new_derives.iter().chain(&declared.derives).collect();
     let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
@@ -145,8 +169,8 @@ fn new(target: &Target, container: &Container, declared: &Document, variants: &[
         container.name()
     );
     let each = variants.iter().map(|variant| {
-        let (name, ty) = (variant.ident, variant.ty);
-        quote!(#name(<#ty as #krate::Document>::New),)
+        let (name, one) = (variant.ident, as_document(krate, variant));
+        quote!(#name(#one::New),)
     });
     quote! {
         #[doc = #doc]
@@ -181,9 +205,10 @@ fn implement(
         .iter()
         .find(|field| target.container.roles.is_id(field));
     let id_ty = id.map(|field| field.ty);
+    let id_type = quote_spanned!(variants.first().map(|variant| variant.ty).span()=> type Id = #id_ty;);
     let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
     let paths_value = paths_value(target, variants);
-    let shape = shape(target, container, variants);
+    let shape = implement_shape(target, container, variants);
     let several = several(target, container, variants);
     let constants = meta::meta(
         target,
@@ -191,22 +216,22 @@ fn implement(
         &InCollection::declared(target, declared, several),
     );
     let sizes = variants.iter().map(|variant| {
-        let ty = variant.ty;
-        quote!(<#ty as #krate::Document>::MAX_BSON_SIZE)
+        let one = as_document(krate, variant);
+        quote!(#one::MAX_BSON_SIZE)
     });
     let indexes = variants.iter().map(|variant| {
-        let (name, ty) = (variant.name, variant.ty);
+        let (name, one) = (variant.name, as_document(krate, variant));
         quote! {
             #odm::OtherIndexes {
                 variant: ::core::option::Option::Some(#name),
-                indexes: <#ty as #krate::Document>::META.indexes,
+                indexes: #one::META.indexes,
             }
         }
     });
     let of = |method: TokenStream| {
         arms(target, variants, |variant| {
-            let ty = variant.ty;
-            quote!(<#ty as #krate::Document>::#method)
+            let one = as_document(krate, variant);
+            quote!(#one::#method)
         })
     };
     let (ids, touched) = (of(quote!(id(document))), of(quote!(touch(document, now))));
@@ -215,39 +240,37 @@ fn implement(
         of(quote!(set_version(document, version))),
     );
     let fresh = variants.iter().map(|variant| {
-        let (name, ty) = (variant.ident, variant.ty);
-        quote!(#new::#name(new) => #odm::several::fresh(<#ty as #krate::Document>::fresh(new, now), #ident::#name),)
+        let (name, one) = (variant.ident, as_document(krate, variant));
+        quote!(#new::#name(new) => #odm::several::fresh(#one::fresh(new, now), #ident::#name),)
     });
     let from_new = variants.iter().map(|variant| {
         let (name, ty) = (variant.ident, variant.ty);
-        quote!(#new::#name(new) => #ident::#name(<#ty as #odm::FromNew>::from_new(new, now)),)
+        let from = quote_spanned!(ty.span()=> <#ty as #odm::FromNew>);
+        quote!(#new::#name(new) => #ident::#name(#from::from_new(new, now)),)
     });
     let one_name = names::checks_of_struct(target).item;
     quote! {
-        #[automatically_derived]
-        impl #odm::Varied for #this {
-            const SHAPE: &'static #odm::EnumShape = &#shape;
-        }
+        #shape
         #[automatically_derived]
         impl #odm::Paths for #paths {
             type Document = #this;
         }
         #[automatically_derived]
         impl #krate::Document for #this {
-            type Id = #id_ty;
+            #id_type
             type New = #new;
             type Paths = #paths;
             const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::greatest(&[#(#sizes),*]);
             const KIND: #odm::several::Kind = #odm::several::Kind::Enum;
             const META: &'static #odm::DocumentMeta = #constants;
             const OTHER_INDEXES: &'static [#odm::OtherIndexes] = &[#(#indexes),*];
-            fn paths() -> Self::Paths {
+            fn paths() -> #paths {
                 #paths_value
             }
-            fn id(&self) -> &Self::Id {
+            fn id(&self) -> &#id_ty {
                 match self { #ids }
             }
-            fn fresh(new: Self::New, now: #odm::DateTime) -> #odm::Fresh<Self> {
+            fn fresh(new: #new, now: #odm::DateTime) -> #odm::Fresh<Self> {
                 match new { #(#fresh)* }
             }
             fn touch(&mut self, now: #odm::DateTime) {
@@ -262,7 +285,7 @@ fn implement(
         }
         #[automatically_derived]
         impl #odm::FromNew for #this {
-            fn from_new(new: Self::New, now: #odm::DateTime) -> Self {
+            fn from_new(new: #new, now: #odm::DateTime) -> Self {
                 match new { #(#from_new)* }
             }
         }
@@ -271,7 +294,7 @@ fn implement(
 }
 
 /// The documents as they are stored, by their variants.
-fn shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+pub fn implement_shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let (name, tag) = (container.name(), tag(container));
     let shapes = variants.iter().map(|variant| {
@@ -292,11 +315,14 @@ fn shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenS
         }
     });
     quote! {
-        #odm::EnumShape {
-            ty: ::core::option::Option::Some(::core::any::type_name::<#this>),
-            name: #name,
-            tagging: #odm::Tagging::Internal(#tag),
-            variants: &[#(#shapes),*],
+        #[automatically_derived]
+        impl #odm::Varied for #this {
+            const SHAPE: &'static #odm::EnumShape = &#odm::EnumShape {
+                ty: ::core::option::Option::Some(::core::any::type_name::<#this>),
+                name: #name,
+                tagging: #odm::Tagging::Internal(#tag),
+                variants: &[#(#shapes),*],
+            };
         }
     }
 }
@@ -306,8 +332,8 @@ fn several(target: &Target, container: &Container, variants: &[Variant]) -> Toke
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let tag = tag(container);
     let documents = variants.iter().map(|variant| {
-        let ty = variant.ty;
-        quote!(|| <#ty as #krate::Document>::META)
+        let one = as_document(krate, variant);
+        quote!(|| #one::META)
     });
     quote! {
         #odm::Several::Enum {
@@ -319,7 +345,7 @@ fn several(target: &Target, container: &Container, variants: &[Variant]) -> Toke
 }
 
 /// The paths of the common fields and of what is in the variants, and the question which one a document is.
-fn define_paths(target: &Target, declared: &Document, variants: &[Variant]) -> TokenStream {
+pub fn define_paths(target: &Target, declared: &Document, variants: &[Variant]) -> TokenStream {
     let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
     let (ident, paths::Own { root, parent }) = (paths::ident(target), paths::own(target));
     let read_only = |field: &crate::ast::Field| {
@@ -352,7 +378,7 @@ fn define_paths(target: &Target, declared: &Document, variants: &[Variant]) -> T
         "The typed paths of [`{}`]: those of the fields that all variants have, and of the variants.",
         target.container.name()
     );
-    let define = paths::define_named(target, &ident, &doc, &members, false);
+    let define = paths::define_named(target, &ident, &doc, &members, members.is_empty());
     quote! {
         #define
         impl<#root: 'static, #parent: #odm::Step> #ident<#root, #parent> {
@@ -396,7 +422,7 @@ pub fn nested(target: &Target, declared: &Document) -> Option<TokenStream> {
 /// The types that the collection takes in an insertion, and that its documents can be replaced.
 fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
-    let (ident, new) = (target.container.ident, target.new_ident());
+    let (new, of_variants) = (target.new_ident(), insertable_variants(target, variants));
     let replaceable = declared.append_only.is_none().then(|| {
         quote! {
             #[automatically_derived]
@@ -411,23 +437,6 @@ fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> Tok
         quote! {
             #[automatically_derived]
             impl #krate::__private::PreAndPostImages for #this {}
-        }
-    });
-    let each = variants.iter().map(|variant| {
-        let (name, ty) = (variant.ident, variant.ty);
-        quote! {
-            #[automatically_derived]
-            impl #krate::__private::Insertable<#this> for #ty {
-                fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {
-                    #odm::Fresh::Whole(#ident::#name(self))
-                }
-            }
-            #[automatically_derived]
-            impl #krate::__private::Insertable<#this> for <#ty as #krate::Document>::New {
-                fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {
-                    #odm::several::fresh(<#ty as #krate::Document>::fresh(self, now), #ident::#name)
-                }
-            }
         }
     });
     quote! {
@@ -446,8 +455,32 @@ fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> Tok
                 <#this as #krate::Document>::fresh(self, now)
             }
         }
-        #(#each)*
+        #of_variants
     }
+}
+
+/// That a document and a new one of each variant can be inserted.
+pub fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream {
+    let (krate, odm, this, ident) = (&target.krate, &target.odm, &target.this, target.container.ident);
+    let each = variants.iter().map(|variant| {
+        let (name, ty, one) = (variant.ident, variant.ty, as_document(krate, variant));
+        // The compiler names the place of the header where the type is no document.
+        quote_spanned! {ty.span()=>
+            #[automatically_derived]
+            impl #krate::__private::Insertable<#this> for #ty {
+                fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {
+                    #odm::Fresh::Whole(#ident::#name(self))
+                }
+            }
+            #[automatically_derived]
+            impl #krate::__private::Insertable<#this> for #one::New {
+                fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {
+                    #odm::several::fresh(#one::fresh(self, now), #ident::#name)
+                }
+            }
+        }
+    });
+    quote!(#(#each)*)
 }
 
 /// Each variant is declared as one, has the common fields with their types, and an id of the same type.
@@ -456,13 +489,13 @@ fn checks(target: &Target, container: &Container, declared: &Document, variants:
     let (name, tag) = (container.name(), tag(container));
     let append_only = declared.append_only.is_some();
     let each = variants.iter().map(|variant| {
-        let (ty, span) = (variant.ty, variant.ty.span());
+        let (ty, span, one) = (variant.ty, variant.ty.span(), as_document(krate, variant));
         let rust = crate::ty::text(ty);
         let fields = target.fields.iter().map(|field| {
             let (own, field_ty) = (field.ident(), field.ty);
             let span = field_ty.span();
             if target.container.roles.is_id(field) {
-                let id = quote_spanned!(variant.ty.span()=> <#ty as #krate::Document>::id(document));
+                let id = quote!(#one::id(document));
                 quote_spanned!(span=> let _: &#field_ty = #id;)
             } else {
                 quote_spanned!(span=> let _: &#field_ty = &document.#own;)
@@ -487,7 +520,7 @@ fn checks(target: &Target, container: &Container, declared: &Document, variants:
                 ) {
                     ::core::panic!("{}", message.as_str());
                 }
-                if <#ty as #krate::Document>::META.append_only != #append_only {
+                if #one::META.append_only != #append_only {
                     ::core::panic!(#unlike);
                 }
             };
@@ -497,7 +530,7 @@ fn checks(target: &Target, container: &Container, declared: &Document, variants:
 }
 
 /// The tag and the name of each variant, for the struct, which does not see the enum.
-fn variants_of(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+pub fn variants_of(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
     let (odm, this, tag) = (&target.odm, &target.this, tag(container));
     let mut seen: Vec<String> = Vec::new();
     let each = variants.iter().filter_map(|variant| {

@@ -4,10 +4,10 @@ use super::{Target, generics};
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::{Generics, Type};
 
 /// An id names its document. An id whose type is made of parameters would be one for every document.
-pub fn targets(target: &Target, generics: &syn::Generics) -> TokenStream {
-    let (krate, this) = (&target.krate, &target.this);
+pub fn targets(target: &Target, generics: &Generics) -> TokenStream {
     let Some(id) = target
         .fields
         .iter()
@@ -15,11 +15,17 @@ pub fn targets(target: &Target, generics: &syn::Generics) -> TokenStream {
     else {
         return TokenStream::new();
     };
-    if ty::mentions(id.ty, &generics::parameters(target.container.generics)) {
+    named_by(target, generics, id.ty)
+}
+
+/// The same of an id of this type.
+pub fn named_by(target: &Target, generics: &Generics, id: &Type) -> TokenStream {
+    let (krate, this) = (&target.krate, &target.this);
+    if ty::mentions(id, &generics::parameters(target.container.generics)) {
         return TokenStream::new();
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let (ty, odm) = (id.ty, &target.odm);
+    let (ty, odm) = (id, &target.odm);
     // A `String` is looked for by any text.
     let text = ty::exactly(ty, "String").then(|| (quote!(&str), quote!(#odm::text_id(self))));
     let names = [

@@ -128,7 +128,8 @@ impl<'a> Union<'a> {
             #vis enum #ident {
                 #(
                     #[allow(missing_docs)]
-                    #variants(#with #refs),
+                    #with
+                    #variants(#refs),
                 )*
             }
 
@@ -136,7 +137,7 @@ impl<'a> Union<'a> {
 
             #[doc = #loaded_doc]
             #[derive(::core::clone::Clone)]
-            #[allow(clippy::large_enum_variant)]
+            #[allow(clippy::large_enum_variant, private_interfaces)]
             #vis enum #loaded {
                 #(
                     #[allow(missing_docs)]

@@ -1,26 +1,36 @@
 //! Outputs for values of structs and of enums alike: how they are compared, and whether one may be `null`.
 
 use super::{Target, generics};
-use crate::ast::{Data, Field};
+use crate::ast::Field;
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::parse_quote;
+use syn::{Generics, parse_quote};
 
 /// `impl Compared`: how values of the type are compared.
 pub fn compared(target: &Target, as_: TokenStream) -> TokenStream {
-    let (odm, this) = (&target.odm, &target.this);
-    let mut generics = generics::owned(target.container.generics);
-    let parameters = generics::parameters(target.container.generics);
-    // A struct of one field is compared as that field is.
-    let alone = matches!(&target.container.data, Data::Struct(_, fields) if fields.len() == 1);
-    for field in target.fields.iter().filter(|field| alone && !field.field.opaque) {
-        let ty = field.stored();
-        if ty::mentions(ty, &parameters) {
-            let bound = parse_quote!(#ty: #odm::Compared);
-            generics.make_where_clause().predicates.push(bound);
-        }
+    implement(target, &generics::owned(target.container.generics), as_)
+}
+
+/// The same of a struct of one field, which is compared as that field is.
+pub fn compared_as(target: &Target, field: &Field) -> TokenStream {
+    let (odm, ty) = (&target.odm, field.stored());
+    if field.field.opaque {
+        return compared(target, quote!(#odm::ByValue));
     }
+    // A type inside itself would be asked for without end.
+    if ty::contains(ty, target.container.ident) {
+        return compared(target, quote!(#odm::ByParts));
+    }
+    let mut generics = generics::owned(target.container.generics);
+    generics.params.push(parse_quote!(__As));
+    let bound = parse_quote!(#ty: #odm::Compared<As = __As>);
+    generics.make_where_clause().predicates.push(bound);
+    implement(target, &generics, quote!(__As))
+}
+
+fn implement(target: &Target, generics: &Generics, as_: TokenStream) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]

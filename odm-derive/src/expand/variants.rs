@@ -15,6 +15,17 @@ struct Member {
     value: TokenStream,
 }
 
+/// The variants that can be stored, of several whose paths are called alike the first.
+pub fn distinct<'a>(variants: &'a [Variant<'a>]) -> Vec<&'a Variant<'a>> {
+    let mut distinct: Vec<&Variant> = Vec::new();
+    for variant in variants.iter().filter(|variant| !variant.serde.skip) {
+        if !distinct.iter().any(|other| other.path() == variant.path()) {
+            distinct.push(variant);
+        }
+    }
+    distinct
+}
+
 /// The paths of an enum whose variants, as far as they can be stored, are these.
 pub fn implement(target: &Target, variants: &[&Variant]) -> TokenStream {
     let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);

@@ -17,6 +17,7 @@ pub(crate) mod encode;
 pub(crate) mod field;
 pub mod geo;
 pub(crate) mod if_serde;
+pub(crate) mod itself;
 pub(crate) mod key;
 pub(crate) mod level;
 pub(crate) mod meta;

@@ -26,6 +26,12 @@ impl Size {
         per_len: 0,
     };
 
+    /// Of a type with errors: any bound may be declared, as of a text.
+    pub const STAND_IN: Size = Size {
+        fixed: Some(0),
+        per_len: 4,
+    };
+
     /// A type whose values are at most `bytes` long.
     pub const fn fixed(bytes: u64) -> Size {
         Size {

@@ -2,6 +2,7 @@
 use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 #[derive(Document, Serialize, Deserialize)]
 #[document(
@@ -43,6 +44,17 @@ struct Thing {
     formed: String,
     #[serde(flatten)]
     flat: Flat,
+}
+
+#[derive(Document, Clone, Debug)]
+#[document(collection = "shared")]
+struct Shared {
+    id: ObjectId,
+    name: String,
+    #[embed(max = 3)]
+    tags: Vec<Option<Arc<String>>>,
+    #[field(skip)]
+    cached: Option<i32>,
 }
 
 #[derive(Embed, Serialize, Deserialize, Clone, Debug)]

@@ -102,8 +102,8 @@ impl<'a> Code<'a> {
     }
 
     /// `impl … for …`, with `trait_` of the module.
-    pub fn implement(&self, trait_: &str, methods: TokenStream) -> TokenStream {
-        let (stored, this, trait_) = (&self.stored, &self.this, format_ident!("{trait_}"));
+    pub fn implement(&self, trait_: &TokenStream, methods: TokenStream) -> TokenStream {
+        let (stored, this) = (&self.stored, &self.this);
         let (impl_generics, _, where_clause) = self.generics.split_for_impl();
         quote! {
             #[automatically_derived]

@@ -13,7 +13,7 @@ pub fn write_fields(code: &Code, body: &TokenStream) -> TokenStream {
             #body
         }
     };
-    code.implement("Fields", method)
+    code.implement(&quote!(Fields), method)
 }
 
 pub fn read_row(code: &Code, body: &TokenStream) -> TokenStream {
@@ -31,7 +31,7 @@ pub fn read_row(code: &Code, body: &TokenStream) -> TokenStream {
             #body
         }
     };
-    code.implement("Row", method)
+    code.implement(&quote!(Row), method)
 }
 
 /// `impl Stored`, with what is read of a value that is missing, where that is no error.
@@ -75,7 +75,7 @@ fn stored(
         }
         #missing
     };
-    code.implement("Stored", methods)
+    code.implement(&quote!(Stored), methods)
 }
 
 /// `impl Stored` of a type with fields.

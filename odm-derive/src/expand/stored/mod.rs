@@ -14,7 +14,7 @@ use field::{Code, Part, member};
 use implement::{embedded, items, read_items, read_row, value, write_fields};
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::Ident;
+use syn::{Generics, Ident};
 pub use variants::{of_documents, of_enum};
 
 /// A struct with named fields: a document, a projection of one, an embedded struct.
@@ -142,7 +142,6 @@ fn key(code: &Code, field: &Field, inner: &TokenStream, around: &TokenStream) ->
         && field.reference.is_none();
     let ty = field.ty;
     let methods = quote! {
-        type Inner = #ty;
         fn inner(&self) -> &#ty {
             #inner
         }
@@ -150,7 +149,7 @@ fn key(code: &Code, field: &Field, inner: &TokenStream, around: &TokenStream) ->
             #around
         }
     };
-    is_key.then(|| code.implement("KeyLike", methods))
+    is_key.then(|| code.implement(&quote!(KeyLike<#ty>), methods))
 }
 
 fn tuple(target: &Target) -> TokenStream {
@@ -248,10 +247,11 @@ pub fn of_partial(target: &Target, ident: &Ident, fields: &[(&Field, TokenStream
 }
 
 /// What stands in for the implementations where the type has errors.
-pub fn stand_in(odm: &TokenStream, ident: &Ident, is_value: bool) -> TokenStream {
+pub fn stand_in(odm: &TokenStream, this: &TokenStream, generics: &Generics, is_value: bool) -> TokenStream {
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
     let value = is_value.then(|| {
         quote! {
-            impl #odm::stored::Stored for #ident {
+            impl #impl_generics #odm::stored::Stored for #this #where_clause {
                 fn write(
                     &self,
                     _: &#odm::stored::Name<'_>,
@@ -268,12 +268,12 @@ pub fn stand_in(odm: &TokenStream, ident: &Ident, is_value: bool) -> TokenStream
     });
     quote! {
         #value
-        impl #odm::stored::Fields for #ident {
+        impl #impl_generics #odm::stored::Fields for #this #where_clause {
             fn write_fields(&self, _: &mut #odm::stored::Out) -> #odm::stored::Done {
                 ::core::unreachable!()
             }
         }
-        impl #odm::stored::Row for #ident {
+        impl #impl_generics #odm::stored::Row for #this #where_clause {
             fn read_row(_: &mut #odm::stored::Reader<'_>) -> #odm::stored::Read<Self> {
                 ::core::unreachable!()
             }

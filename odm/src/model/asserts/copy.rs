@@ -331,7 +331,7 @@ pub const fn with_id<T: SubsetOf<C>, C: Document>(owner: &str, field: &str, ty: 
         i += 1;
     }
     // Of what has errors of its own, nothing is known.
-    if C::META.append_only || C::META.name.is_empty() || copied.is_empty() {
+    if C::META.append_only || C::META.is_stand_in() || copied.is_empty() {
         return None;
     }
     Some(

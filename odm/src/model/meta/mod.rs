@@ -633,6 +633,36 @@ pub struct DocumentMeta {
     pub search_indexes: &'static [SearchIndexMeta],
 }
 
+impl DocumentMeta {
+    /// The constants of a document with errors, of which nothing else is said.
+    #[doc(hidden)]
+    pub const STAND_IN: DocumentMeta = DocumentMeta {
+        name: "",
+        collection: "",
+        shape: || Shape::Any,
+        kind: CollectionKind::Plain,
+        indexes: &[],
+        collation: None,
+        expiry: None,
+        validation: Validation::STRICT,
+        append_only: false,
+        soft_delete: None,
+        shared: &[],
+        pre_and_post_images: false,
+        bucket: None,
+        extra: || false,
+        hooks: &[],
+        several: Several::No,
+        checks: &[],
+        search_indexes: &[],
+    };
+
+    /// Whether the document has errors.
+    pub(crate) const fn is_stand_in(&self) -> bool {
+        self.name.is_empty()
+    }
+}
+
 /// Whether a document has a collection for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

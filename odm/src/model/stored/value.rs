@@ -5,6 +5,7 @@ use super::fault::{Done, Fault, Read};
 use super::input::Input;
 use super::name::Name;
 use super::out::Out;
+use crate::model::value::StoredLike;
 
 /// A value that is stored in a field. The derives implement it for embedded structs and enums.
 ///
@@ -50,23 +51,21 @@ pub trait Key: Sized + 'static {
     fn of(text: String) -> Read<Self>;
 }
 
-/// A struct around one value that is stored as that value is, and so is the key of a map where that one is. Derived:
-/// `#[serde(transparent)]`.
-pub trait KeyLike: Sized + 'static {
-    /// The type of the one value.
-    type Inner;
+/// A struct around one value of the type `I` that is stored as that value is, and so is the key of a map where that one is.
+/// Derived: `#[serde(transparent)]`.
+pub trait KeyLike<I>: Sized + 'static {
     /// The one value.
-    fn inner(&self) -> &Self::Inner;
+    fn inner(&self) -> &I;
     /// A struct around it.
-    fn around(inner: Self::Inner) -> Self;
+    fn around(inner: I) -> Self;
 }
 
-impl<T: KeyLike<Inner: Key>> Key for T {
+impl<T: StoredLike<Key: Key> + KeyLike<T::Key>> Key for T {
     fn text(&self) -> &str {
         self.inner().text()
     }
 
     fn of(text: String) -> Read<Self> {
-        T::Inner::of(text).map(T::around)
+        T::Key::of(text).map(T::around)
     }
 }

@@ -30,7 +30,7 @@ pub use value::{OneValue, RequestValue};
     message = "`{Self}` does not declare the parameters of a request",
     note = "derive it: `#[derive(odm::request::RequestQuery)] #[request(of = User)]`"
 )]
-pub trait RequestQuery: Sized {
+pub trait RequestQuery: Sized + IntoParts<<Self as RequestQuery>::Document> {
     /// The document that is queried.
     type Document: Document;
 
@@ -41,10 +41,6 @@ pub trait RequestQuery: Sized {
     /// The fields of what a request gives; where that can't be taken, any.
     #[doc(hidden)]
     fn read(given: &mut Given) -> Self;
-
-    /// The condition, the order and the page.
-    #[doc(hidden)]
-    fn into_parts(self) -> Parts<Self::Document>;
 
     /// Of the part of a URL behind the question mark, percent-encoded as browsers send it.
     ///
@@ -115,6 +111,18 @@ fn refused(parameters: Vec<BadParameter>) -> Result<()> {
     }
 }
 
+/// What a request asks for of the documents `T`. Derived with [`RequestQuery`].
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not declare the parameters of a request for a `{T}`",
+    label = "not a request for a `{T}`",
+    note = "the document of a request is the one that it is declared for: `#[derive(odm::request::RequestQuery)] #[request(of = {T})]`"
+)]
+pub trait IntoParts<T> {
+    /// The condition, the order and the page.
+    fn into_parts(self) -> Parts<T>;
+}
+
 /// The parts of a query that a request asks for.
 #[doc(hidden)]
 #[derive(Debug)]
@@ -165,7 +173,7 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// let page = people.find(|p| p.age.gte(18)).sort(|p| p.name.asc()).request(query).page(20).await?;
     /// # Ok(()) }
     /// ```
-    pub fn request<Q: RequestQuery<Document = T>>(mut self, query: Q) -> Requested<T, Out, J> {
+    pub fn request<Q: IntoParts<T>>(mut self, query: Q) -> Requested<T, Out, J> {
         let Parts { filter, sort, page } = query.into_parts();
         self.query.and(filter.untyped());
         if !sort.keys.is_empty() {

@@ -112,7 +112,7 @@ pub const fn unserved<T: Document, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T,
 ) -> Option<Message> {
     let meta = T::META;
     let collation = meta.collation;
-    if is_served::<P>(meta.indexes, collation, by) {
+    if meta.is_stand_in() || is_served::<P>(meta.indexes, collation, by) {
         return None;
     }
     let mut i = 0;
