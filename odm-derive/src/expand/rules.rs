@@ -120,7 +120,7 @@ pub fn of_document<'a>(
     let function = document.check_with.iter().map(move |function| {
         let text = ty::text(function);
         let call = quote_spanned! {function.span()=>
-            #odm::values::whole_document::<#this, _>(stored, |document| #function(document))
+            #odm::values::whole_document::<#this, _>(stored, #function)
         };
         quote! {
             #odm::values::CheckMeta {

@@ -6,7 +6,6 @@ use odm::prelude::*;
 struct Isbn(String);
 
 #[derive(Embed)]
-#[document(rename_all = "camelCase")]
 #[volatile]
 #[index(street)]
 struct Address {
@@ -30,6 +29,12 @@ enum Payment {
     None,
     #[denormalize(from = User)]
     Split { parts: i32 },
+}
+
+#[derive(Embed)]
+#[document(rename_all = "camelCase")]
+struct Place {
+    zip_code: String,
 }
 
 fn main() {}

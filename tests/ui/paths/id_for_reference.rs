@@ -22,7 +22,7 @@ async fn wrong(events: odm::Collection<Event>, event: Event, artist: Artist) -> 
     events.find(|e| e.host.eq(artist.id)).all().await?;
     events.find(|e| e.host.eq(&artist)).all().await?;
     events.find(|e| e.artists.eq(artist.to_ref())).all().await?;
-    events.update(&event).push(|e| e.artists, artist.id).await?;
+    events.update(event.id).push(|e| e.artists, artist.id).await?;
     Ok(())
 }
 

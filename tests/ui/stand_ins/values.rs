@@ -116,7 +116,7 @@ async fn uses(odm: Odm, holder: Holder) -> odm::Result<()> {
     holders.find(|h| h.page.items.eq(3)).all().await?;
     holders.find(|h| h.either.this.eq(3)).all().await?;
     holders.find(|h| h.p.a.eq(3)).all().await?;
-    holders.update(&holder).set(|h| h.part.a, 3).set(|h| h.place, place).await?;
+    holders.update(holder.id).set(|h| h.part.a, 3).set(|h| h.place, place).await?;
     odm.collection::<Generic<i32>>().find(|g| g.items.eq(3)).all().await?;
     odm.collection::<Generic<i32>>().insert(NewGeneric { items: 3 }).await?;
     Ok(())
