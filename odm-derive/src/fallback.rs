@@ -12,8 +12,8 @@ use crate::attr::request::Request;
 use crate::attr::row::Row;
 use crate::check::bucket::Plan;
 use crate::expand::{
-    Target, bucket, builder, codec, copy, described, embed as embedded, enums, fielded, generics, new,
-    numbered, patch, paths, reference, several, stored, targets, union, variants,
+    Target, bucket, builder, codec, copy, described, enums, fielded, generics, new, numbered, patch, paths,
+    reference, several, stored, targets, union, value, variants,
 };
 use crate::ty;
 use proc_macro2::TokenStream;
@@ -276,7 +276,7 @@ pub fn embed(
     };
     let parts = match &container.data {
         Data::Struct(Style::Named, _) if !container.serde.transparent => {
-            let (paths, nested) = (paths::define(target, |_| false), embedded::nested(target));
+            let (paths, nested) = (paths::define(target, |_| false), paths::nested(target));
             let (codecs, fields) = (codec::define(target), fields(target));
             quote!(#paths #nested #codecs #fields)
         }
@@ -320,7 +320,7 @@ fn around(target: &Target, field: &Field) -> TokenStream {
     let (odm, this, ty) = (&target.odm, &target.this, field.ty);
     let generics = generics::owned(target.container.generics);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let like = embedded::stored_like(target, field);
+    let like = value::stored_like(target, field);
     quote! {
         #like
         impl #impl_generics #odm::stored::KeyLike<#ty> for #this #where_clause {

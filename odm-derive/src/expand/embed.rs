@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
-use super::value::{compared, compared_as, null_of};
+use super::value::{compared, compared_as, null_of, stored_like};
 use super::{
     Target, asserts, bucket, codec, copy, described, enums, fielded, generics, names, numbered, patch, paths,
     reference, stored, union,
@@ -191,28 +191,9 @@ fn named(target: &Target) -> TokenStream {
             compared(target, quote!(#odm::ByParts)),
         )
     };
-    let nested = (!target.container.serde.transparent).then(|| nested(target));
+    let nested = (!target.container.serde.transparent).then(|| paths::nested(target));
     let define = (!target.container.serde.transparent).then_some(define);
     quote!(#define #codecs #fielded #value #nested)
-}
-
-/// The paths of a struct's fields continue the path of the struct.
-pub fn nested(target: &Target) -> TokenStream {
-    let (odm, this) = (&target.odm, &target.this);
-    let generics = generics::owned(target.container.generics);
-    let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let ty = paths::ty(target, quote!(__R), quote!(__P));
-    let value = paths::value(target);
-    quote! {
-        #[automatically_derived]
-        impl #impl_generics #odm::Nested for #this #where_clause {
-            type Form = #odm::OfFields;
-            type Fields<__R: 'static, __P: 'static> = #ty;
-            fn fields<__R: 'static, __P: 'static>() -> &'static Self::Fields<__R, __P> {
-                const { &#value }
-            }
-        }
-    }
 }
 
 /// A struct of one field is stored as that field is.
@@ -264,31 +245,6 @@ fn transparent(target: &Target) -> TokenStream {
         )
     };
     quote!(#value #like)
-}
-
-/// `impl StoredLike`: where a number, a text or a date is taken, a struct of one is taken too.
-pub fn stored_like(target: &Target, field: &crate::ast::Field) -> TokenStream {
-    if field.field.opaque || field.reference.is_some() {
-        return TokenStream::new();
-    }
-    let (odm, this, ty) = (&target.odm, &target.this, field.stored());
-    // serde reads the name of a field as another type only where that is transparent.
-    let is_key = target.container.serde.transparent && field.serde.with.is_none();
-    let mut generics = generics::owned(target.container.generics);
-    let like = generics::with_type(&mut generics, odm, "__Like", ty);
-    let key = if is_key && field.field.stored.is_none() {
-        quote!(#like)
-    } else {
-        quote!(())
-    };
-    let (impl_generics, _, where_clause) = generics.split_for_impl();
-    quote! {
-        #[automatically_derived]
-        impl #impl_generics #odm::StoredLike for #this #where_clause {
-            type Like = #like;
-            type Key = #key;
-        }
-    }
 }
 
 fn tuple(target: &Target) -> TokenStream {

@@ -30,7 +30,7 @@ pub mod stored;
 mod target;
 pub mod targets;
 pub mod union;
-mod value;
+pub mod value;
 pub mod variants;
 
 pub use target::{Target, default_crate};

@@ -198,3 +198,22 @@ pub fn with_none(ident: &Ident, paths: &[TokenStream], none: bool) -> TokenStrea
     let none = none.then(|| quote!(__none: ::core::marker::PhantomData));
     quote!(#ident { #(#paths)* #none })
 }
+
+/// The paths of a struct's fields continue the path of the struct.
+pub fn nested(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let generics = generics::owned(target.container.generics);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let ty = ty(target, quote!(__R), quote!(__P));
+    let value = value(target);
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Nested for #this #where_clause {
+            type Form = #odm::OfFields;
+            type Fields<__R: 'static, __P: 'static> = #ty;
+            fn fields<__R: 'static, __P: 'static>() -> &'static Self::Fields<__R, __P> {
+                const { &#value }
+            }
+        }
+    }
+}

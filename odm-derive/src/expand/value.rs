@@ -53,3 +53,28 @@ pub fn null_of(target: &Target, field: &Field) -> Option<TokenStream> {
         quote!(<#stored as #odm::Value>::NULL)
     })
 }
+
+/// `impl StoredLike`: where a number, a text or a date is taken, a struct of one is taken too.
+pub fn stored_like(target: &Target, field: &Field) -> TokenStream {
+    if field.field.opaque || field.reference.is_some() {
+        return TokenStream::new();
+    }
+    let (odm, this, ty) = (&target.odm, &target.this, field.stored());
+    // serde reads the name of a field as another type only where that is transparent.
+    let is_key = target.container.serde.transparent && field.serde.with.is_none();
+    let mut generics = generics::owned(target.container.generics);
+    let like = generics::with_type(&mut generics, odm, "__Like", ty);
+    let key = if is_key && field.field.stored.is_none() {
+        quote!(#like)
+    } else {
+        quote!(())
+    };
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::StoredLike for #this #where_clause {
+            type Like = #like;
+            type Key = #key;
+        }
+    }
+}

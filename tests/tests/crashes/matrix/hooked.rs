@@ -179,10 +179,10 @@ fn removed() -> Edge {
                 odm.collection::<Entry>().replace(entry).await?;
             }),
             row!("delete", Transaction, |odm| {
-                odm.collection::<Entry>().delete(1).await?;
+                odm.collection::<Entry>().delete(1).optional().await?;
             }),
             row!("delete, cascade", Parts, |odm| {
-                odm.collection::<Ledger>().delete(1).await?;
+                odm.collection::<Ledger>().delete(1).optional().await?;
             }),
             row!("bulk", Transaction, |odm| {
                 odm.bulk().insert::<Entry>(entry(5, 1)).delete::<Entry>(2).await?;
@@ -190,7 +190,7 @@ fn removed() -> Edge {
             row!("transaction", Transaction, |odm| {
                 odm.transaction(async |tx| {
                     tx.collection::<Entry>().insert(entry(5, 1)).await?;
-                    tx.collection::<Entry>().delete(3).await?;
+                    tx.collection::<Entry>().delete(3).optional().await?;
                     Ok(())
                 })
                 .await?;
@@ -210,7 +210,7 @@ fn kept() -> Edge {
                 cabinets.insert_many((1..=3).map(|id| NewCabinet { id })).await?;
                 let sheets = [sheet(1, 1), sheet(2, 1), sheet(3, 2), sheet(4, 3), sheet(5, 3)];
                 odm.collection::<Sheet>().insert_many(sheets).await?;
-                cabinets.delete(3).await?;
+                cabinets.delete(3).optional().await?;
                 odm.collection::<Trace>().delete_all().await?;
                 Ok(())
             }
@@ -231,10 +231,10 @@ fn kept() -> Edge {
                 sheets.update_where(|s| s.id.lt(3)).set(|s| s.text, "new").await?;
             }),
             row!("delete", Transaction, |odm| {
-                odm.collection::<Sheet>().delete(3).await?;
+                odm.collection::<Sheet>().delete(3).optional().await?;
             }),
             row!("delete, cascade", Kept, |odm| {
-                odm.collection::<Cabinet>().delete(1).await?;
+                odm.collection::<Cabinet>().delete(1).optional().await?;
             }),
             row!("delete_where", Kept, |odm| {
                 odm.collection::<Cabinet>().delete_where(|c| c.id.gt(0)).await?;
@@ -243,7 +243,7 @@ fn kept() -> Edge {
                 odm.collection::<Cabinet>().restore(3).await?;
             }),
             row!("purge", Parts, |odm| {
-                odm.collection::<Cabinet>().purge(3).await?;
+                odm.collection::<Cabinet>().purge(3).optional().await?;
             }),
             row!("bulk", Transaction, |odm| {
                 let bulk = odm.bulk().insert::<Sheet>(sheet(6, 1)).delete::<Sheet>(2);
@@ -252,7 +252,7 @@ fn kept() -> Edge {
             row!("transaction", Transaction, |odm| {
                 odm.transaction(async |tx| {
                     tx.collection::<Cabinet>().restore(3).await?;
-                    tx.collection::<Cabinet>().delete(1).await?;
+                    tx.collection::<Cabinet>().delete(1).optional().await?;
                     Ok(())
                 })
                 .await?;

@@ -113,7 +113,7 @@ fn many_to_many() -> Edge {
                 odm.collection::<Book>().replace(new).await?;
             }),
             row!("delete", LinkedParts, |odm| {
-                odm.collection::<Book>().delete(1).await?;
+                odm.collection::<Book>().delete(1).optional().await?;
             }),
             row!("delete_where", LinkedParts, |odm| {
                 odm.collection::<Author>().delete_where(|a| a.id.lt(3)).await?;
@@ -132,7 +132,7 @@ fn many_to_many() -> Edge {
                     books.update(1).pull(|b| b.authors, Ref::new(1)).await?;
                     let authors = tx.collection::<Author>();
                     authors.update(3).push(|a| a.books, Ref::new(5)).await?;
-                    books.delete(2).await?;
+                    books.delete(2).optional().await?;
                     Ok(())
                 })
                 .await?;
@@ -219,10 +219,10 @@ fn one_to_one() -> Edge {
                 odm.collection::<Plane>().replace(new).await?;
             }),
             row!("delete", LinkedParts, |odm| {
-                odm.collection::<Pilot>().delete(1).await?;
+                odm.collection::<Pilot>().delete(1).optional().await?;
             }),
             row!("delete the other side", LinkedParts, |odm| {
-                odm.collection::<Plane>().delete(1).await?;
+                odm.collection::<Plane>().delete(1).optional().await?;
             }),
             row!("insert_many", Linked, |odm| {
                 let planes = [plane(4, Some(3)), plane(5, Some(1))];
@@ -246,7 +246,7 @@ fn one_to_one() -> Edge {
                     tx.collection::<Plane>().insert(plane(4, Some(1))).await?;
                     let pilots = tx.collection::<Pilot>();
                     pilots.update(3).set(|p| p.plane, Ref::new(2)).await?;
-                    tx.collection::<Plane>().delete(1).await?;
+                    tx.collection::<Plane>().delete(1).optional().await?;
                     Ok(())
                 })
                 .await?;
@@ -330,7 +330,7 @@ fn within_one_collection() -> Edge {
                     .await?;
             }),
             row!("delete", LinkedParts, |odm| {
-                odm.collection::<Node>().delete(1).await?;
+                odm.collection::<Node>().delete(1).optional().await?;
             }),
             row!("insert_many", Linked, |odm| {
                 let (mut first, mut second) = (node(7), node(8));
@@ -378,7 +378,7 @@ fn within_one_collection() -> Edge {
                     let nodes = tx.collection::<Node>();
                     nodes.update(2).set(|n| n.parent, Ref::new(3)).await?;
                     nodes.update(1).set(|n| n.partner, Ref::new(5)).await?;
-                    nodes.delete(4).await?;
+                    nodes.delete(4).optional().await?;
                     Ok(())
                 })
                 .await?;

@@ -156,13 +156,13 @@ fn fields() -> Edge {
                 odm.collection::<Log>().replace(new).await?;
             }),
             row!("delete a holder", One, |odm| {
-                odm.collection::<Log>().delete(1).await?;
+                odm.collection::<Log>().delete(1).optional().await?;
             }),
             row!("delete_where", Parts, |odm| {
                 odm.collection::<Log>().delete_where(|l| l.id.lt(4)).await?;
             }),
             row!("delete, cascade", Parts, |odm| {
-                odm.collection::<Host>().delete(1).await?;
+                odm.collection::<Host>().delete(1).optional().await?;
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
@@ -182,7 +182,7 @@ fn fields() -> Edge {
                         .update(3)
                         .set(|l| l.host, Ref::new(1))
                         .await?;
-                    tx.collection::<Log>().delete(2).await?;
+                    tx.collection::<Log>().delete(2).optional().await?;
                     Ok(())
                 })
                 .await?;
@@ -334,10 +334,10 @@ fn entries() -> Edge {
                 odm.collection::<Product>().replace(new).await?;
             }),
             row!("delete a holder", One, |odm| {
-                odm.collection::<Product>().delete(1).await?;
+                odm.collection::<Product>().delete(1).optional().await?;
             }),
             row!("delete, pull", Parts, |odm| {
-                odm.collection::<Part>().delete(1).await?;
+                odm.collection::<Part>().delete(1).optional().await?;
             }),
             row!("delete_where", Parts, |odm| {
                 odm.collection::<Part>().delete_where(|p| p.id.lt(3)).await?;
@@ -476,10 +476,10 @@ fn single() -> Edge {
                 odm.collection::<Order>().replace(new).await?;
             }),
             row!("delete a holder", One, |odm| {
-                odm.collection::<Order>().delete(1).await?;
+                odm.collection::<Order>().delete(1).optional().await?;
             }),
             row!("delete, nullify", Parts, |odm| {
-                odm.collection::<User>().delete(1).await?;
+                odm.collection::<User>().delete(1).optional().await?;
             }),
             row!("delete_where", Parts, |odm| {
                 odm.collection::<User>().delete_where(|u| u.id.lt(3)).await?;
@@ -642,7 +642,7 @@ macro_rules! children {
                 odm.collection::<$Child>().replace(new).await?;
             }),
             row!("delete", One, |odm| {
-                odm.collection::<$Child>().delete(2).await?;
+                odm.collection::<$Child>().delete(2).optional().await?;
             }),
             row!("delete_where", Parts, |odm| {
                 odm.collection::<$Child>()
@@ -650,7 +650,7 @@ macro_rules! children {
                     .await?;
             }),
             row!("delete, cascade", Parts, |odm| {
-                odm.collection::<$Parent>().delete(1).await?;
+                odm.collection::<$Parent>().delete(1).optional().await?;
             }),
             row!("update a parent", One, |odm| {
                 let parents = odm.collection::<$Parent>();
@@ -722,7 +722,7 @@ macro_rules! children {
                     children.insert(child(8, 4, 5)).await?;
                     children.update(1).set(|c| c.stars, 1).await?;
                     children.update(2).set(|c| c.above, Ref::new(2)).await?;
-                    children.delete(5).await?;
+                    children.delete(5).optional().await?;
                     Ok(())
                 })
                 .await?;
@@ -907,10 +907,10 @@ fn chain() -> Edge {
                 odm.collection::<City>().replace(new).await?;
             }),
             row!("delete at the end", One, |odm| {
-                odm.collection::<Street>().delete(1).await?;
+                odm.collection::<Street>().delete(1).optional().await?;
             }),
             row!("delete, cascade", Parts, |odm| {
-                odm.collection::<Region>().delete(1).await?;
+                odm.collection::<Region>().delete(1).optional().await?;
             }),
             row!("move with update_where", Many, |odm| {
                 let cities = odm.collection::<City>();
@@ -1085,10 +1085,10 @@ fn two_way() -> Edge {
                 odm.collection::<Member>().replace(new).await?;
             }),
             row!("delete a holder", Linked, |odm| {
-                odm.collection::<Member>().delete(1).await?;
+                odm.collection::<Member>().delete(1).optional().await?;
             }),
             row!("delete the source", LinkedParts, |odm| {
-                odm.collection::<Team>().delete(1).await?;
+                odm.collection::<Team>().delete(1).optional().await?;
             }),
             row!("delete_where", LinkedParts, |odm| {
                 odm.collection::<Member>().delete_where(|m| m.id.lt(3)).await?;
@@ -1230,13 +1230,13 @@ fn late_parents() -> Edge {
                 odm.collection::<Well>().replace(new).await?;
             }),
             row!("delete a child", One, |odm| {
-                odm.collection::<Sample>().delete(1).await?;
+                odm.collection::<Sample>().delete(1).optional().await?;
             }),
             row!("delete_where", Parts, |odm| {
                 odm.collection::<Sample>().delete_where(|s| s.id.lt(3)).await?;
             }),
             row!("delete a parent", Parts, |odm| {
-                odm.collection::<Well>().delete(1).await?;
+                odm.collection::<Well>().delete(1).optional().await?;
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
@@ -1249,7 +1249,7 @@ fn late_parents() -> Edge {
                 odm.transaction(async |tx| {
                     tx.collection::<Well>().insert(well(2)).await?;
                     tx.collection::<Sample>().insert(sample(5, 2)).await?;
-                    tx.collection::<Sample>().delete(1).await?;
+                    tx.collection::<Sample>().delete(1).optional().await?;
                     Ok(())
                 })
                 .await?;
@@ -1368,13 +1368,13 @@ fn lines() -> Edge {
                 odm.collection::<Board>().replace(new).await?;
             }),
             row!("delete", One, |odm| {
-                odm.collection::<Line>().delete(6).await?;
+                odm.collection::<Line>().delete(6).optional().await?;
             }),
             row!("delete_where", Parts, |odm| {
                 odm.collection::<Line>().delete_where(|l| l.id.gte(4)).await?;
             }),
             row!("delete, cascade", Parts, |odm| {
-                odm.collection::<Board>().delete(1).await?;
+                odm.collection::<Board>().delete(1).optional().await?;
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
@@ -1390,7 +1390,7 @@ fn lines() -> Edge {
                     let lines = tx.collection::<Line>();
                     lines.insert(line(7, 4)).await?;
                     lines.insert(line(8, 1)).await?;
-                    lines.delete(6).await?;
+                    lines.delete(6).optional().await?;
                     Ok(())
                 })
                 .await?;
@@ -1504,10 +1504,10 @@ fn snapshot() -> Edge {
                 odm.collection::<Sale>().replace(new).await?;
             }),
             row!("delete a holder", One, |odm| {
-                odm.collection::<Sale>().delete(1).await?;
+                odm.collection::<Sale>().delete(1).optional().await?;
             }),
             row!("delete, nullify", Parts, |odm| {
-                odm.collection::<Article>().delete(1).await?;
+                odm.collection::<Article>().delete(1).optional().await?;
             }),
             row!("delete_where", Parts, |odm| {
                 odm.collection::<Article>().delete_where(|a| a.id.lt(3)).await?;
@@ -1691,10 +1691,10 @@ fn embedded() -> Edge {
                 odm.collection::<Basket>().replace(new).await?;
             }),
             row!("delete a holder", One, |odm| {
-                odm.collection::<Basket>().delete(1).await?;
+                odm.collection::<Basket>().delete(1).optional().await?;
             }),
             row!("delete, nullify", LinkedParts, |odm| {
-                odm.collection::<Good>().delete(1).await?;
+                odm.collection::<Good>().delete(1).optional().await?;
             }),
             row!("delete_where", LinkedParts, |odm| {
                 odm.collection::<Good>().delete_where(|g| g.id.lt(3)).await?;
@@ -1810,7 +1810,7 @@ fn comments() -> Edge {
                 posts.update(1).set(|p| p.name, "new").await?;
             }),
             row!("delete, cascade", Parts, |odm| {
-                odm.collection::<Post>().delete(1).await?;
+                odm.collection::<Post>().delete(1).optional().await?;
             }),
             row!("transaction", Transaction, |odm| {
                 odm.transaction(async |tx| {
@@ -1910,7 +1910,7 @@ fn readings() -> Edge {
                 odm.buckets::<Reading>().delete(1, |r| r.n.gt(1)).await?;
             }),
             row!("delete, cascade", Parts, |odm| {
-                odm.collection::<Sensor>().delete(1).await?;
+                odm.collection::<Sensor>().delete(1).optional().await?;
             }),
             row!("transaction", Transaction, |odm| {
                 odm.transaction(async |tx| {
@@ -1967,9 +1967,9 @@ fn kept() -> Edge {
                 }
                 drafts.update(9).set(|d| d.follows, Ref::new(10)).await?;
                 drafts.update(11).set(|d| d.follows, Ref::new(12)).await?;
-                drafts.delete(11).await?;
-                folders.delete(2).await?;
-                folders.delete(4).await?;
+                drafts.delete(11).optional().await?;
+                folders.delete(2).optional().await?;
+                folders.delete(4).optional().await?;
                 // A part of a deletion, which can be restored alone.
                 let deleted = drafts.with_deleted();
                 deleted.update(7).set(|d| d.folder, Ref::new(3)).await?;
@@ -1990,13 +1990,13 @@ fn kept() -> Edge {
         },
         rows: vec![
             row!("delete", One, |odm| {
-                odm.collection::<Draft>().delete(6).await?;
+                odm.collection::<Draft>().delete(6).optional().await?;
             }),
             row!("delete, cascade", Kept, |odm| {
-                odm.collection::<Folder>().delete(1).await?;
+                odm.collection::<Folder>().delete(1).optional().await?;
             }),
             row!("delete, a circle", Kept, |odm| {
-                odm.collection::<Draft>().delete(9).await?;
+                odm.collection::<Draft>().delete(9).optional().await?;
             }),
             row!("delete_where", Kept, |odm| {
                 odm.collection::<Topic>().delete_where(|t| t.id.gt(0)).await?;
@@ -2014,7 +2014,7 @@ fn kept() -> Edge {
                 odm.collection::<Draft>().restore(7).await?;
             }),
             row!("purge", Parts, |odm| {
-                odm.collection::<Folder>().purge(2).await?;
+                odm.collection::<Folder>().purge(2).optional().await?;
             }),
             row!("purge_where", Parts, |odm| {
                 odm.collection::<Folder>().purge_where(|f| f.id.gt(0)).await?;
@@ -2022,7 +2022,7 @@ fn kept() -> Edge {
             row!("transaction", Transaction, |odm| {
                 odm.transaction(async |tx| {
                     tx.collection::<Folder>().restore(2).await?;
-                    tx.collection::<Topic>().delete(1).await?;
+                    tx.collection::<Topic>().delete(1).optional().await?;
                     tx.collection::<Draft>().insert(draft(20, 1, 2, None)).await?;
                     Ok(())
                 })
@@ -2129,10 +2129,18 @@ fn scoped() -> Edge {
                 volumes.replace(volume).await?;
             }),
             row!("delete", One, |odm| {
-                of(&odm, "acme").collection::<Volume>().delete(1).await?;
+                of(&odm, "acme")
+                    .collection::<Volume>()
+                    .delete(1)
+                    .optional()
+                    .await?;
             }),
             row!("delete, cascade", Parts, |odm| {
-                of(&odm, "acme").collection::<Shelf>().delete(1).await?;
+                of(&odm, "acme")
+                    .collection::<Shelf>()
+                    .delete(1)
+                    .optional()
+                    .await?;
             }),
             row!("delete_where", Parts, |odm| {
                 let shelves = of(&odm, "acme").collection::<Shelf>();
@@ -2152,7 +2160,7 @@ fn scoped() -> Edge {
                         let shelves = tx.collection::<Shelf>();
                         shelves.update(1).set(|s| s.name, "new").await?;
                         tx.collection::<Volume>().insert(volume(5, 2)).await?;
-                        tx.collection::<Volume>().delete(2).await?;
+                        tx.collection::<Volume>().delete(2).optional().await?;
                         Ok(())
                     })
                     .await?;

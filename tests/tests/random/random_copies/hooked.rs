@@ -134,7 +134,7 @@ impl Task {
                 (
                     "delete with a hook",
                     after,
-                    async move { entries.delete(id).await.map(drop) }.boxed(),
+                    async move { entries.delete(id).optional().await.map(drop) }.boxed(),
                 )
             }
         };

@@ -39,10 +39,10 @@ where
     i32: odm::write::WriteTarget<T>,
 {
     match fate {
-        Fate::Delete => all.delete(id).await.map(|_| true),
+        Fate::Delete => all.delete(id).optional().await.map(|_| true),
         Fate::Restore if is_refused => refused(all.restore(id).await),
         Fate::Restore => all.restore(id).await.map(|_| true),
-        Fate::Purge => all.purge(id).await.map(|_| true),
+        Fate::Purge => all.purge(id).optional().await.map(|_| true),
     }
 }
 

@@ -40,7 +40,7 @@ macro_rules! child {
                 })
             }
             (4, Some((id, _))) => one("delete a child", ($name, id), None, async move {
-                $odm.collection::<$Child>().delete(id).await.map(drop)
+                $odm.collection::<$Child>().delete(id).optional().await.map(drop)
             }),
             (5, Some((id, _))) => {
                 let after = doc! { "_id": id, "stars": stars, "public": public, "tags": [], "above": above };
@@ -163,7 +163,7 @@ impl Task {
                     let (id, _) = self.pick($name)?;
                     let documents = odm.collection::<$Document>();
                     return Some(one("delete one of many", ($name, id), None, async move {
-                        documents.delete(id).await.map(drop)
+                        documents.delete(id).optional().await.map(drop)
                     }));
                 }
             )*};
@@ -320,7 +320,7 @@ impl Task {
             10 | 11 => self.insert_log(odm, to),
             12 => match self.pick("logs") {
                 Some((id, _)) => one("delete", ("logs", id), None, async move {
-                    odm.collection::<Log>().delete(id).await.map(drop)
+                    odm.collection::<Log>().delete(id).optional().await.map(drop)
                 }),
                 None => self.insert_log(odm, to),
             },
@@ -372,7 +372,7 @@ impl Task {
             },
             17 => match self.pick("products") {
                 Some((id, _)) => one("delete with entries", ("products", id), None, async move {
-                    odm.collection::<Product>().delete(id).await.map(drop)
+                    odm.collection::<Product>().delete(id).optional().await.map(drop)
                 }),
                 None => self.insert_log(odm, to),
             },
@@ -464,7 +464,7 @@ impl Task {
                     "delete at the end of a chain",
                     ("streets", id),
                     None,
-                    async move { odm.collection::<Street>().delete(id).await.map(drop) },
+                    async move { odm.collection::<Street>().delete(id).optional().await.map(drop) },
                 ),
                 None => self.insert_log(odm, to),
             },
@@ -544,7 +544,7 @@ impl Task {
     fn line(&mut self, odm: Odm) -> Operation {
         match (self.random.below(3), self.pick("lines")) {
             (0, Some((id, _))) => one("delete a line", ("lines", id), None, async move {
-                odm.collection::<Line>().delete(id).await.map(drop)
+                odm.collection::<Line>().delete(id).optional().await.map(drop)
             }),
             _ => {
                 let (id, board, at) = (self.id(), self.random.below(SOURCES), self.random.below(20));
@@ -635,7 +635,7 @@ impl Task {
                 })
             }
             (_, Some((id, _))) => one("delete a basket", ("baskets", id), None, async move {
-                baskets.delete(id).await.map(drop)
+                baskets.delete(id).optional().await.map(drop)
             }),
         }
     }
@@ -701,7 +701,7 @@ impl Task {
                 })
             }
             (_, Some((id, _))) => one("delete a member", ("members", id), None, async move {
-                members.delete(id).await.map(drop)
+                members.delete(id).optional().await.map(drop)
             }),
         }
     }
@@ -733,7 +733,7 @@ impl Task {
                 });
                 after.extend(of.map(|(key, _)| (*key, None)));
                 some("delete, cascade", after, async move {
-                    polls.delete(id).await.map(drop)
+                    polls.delete(id).optional().await.map(drop)
                 })
             }
             (3, _, Some((id, mut after))) => {
@@ -1006,7 +1006,7 @@ impl Task {
                 )
             }
             (_, Some((id, _))) => one("delete an acrobat", ("acrobats", id), None, async move {
-                acrobats.delete(id).await.map(drop)
+                acrobats.delete(id).optional().await.map(drop)
             }),
         }
     }
@@ -1068,7 +1068,7 @@ impl Task {
                 update.upsert().await.map(drop)
             }),
             7 if stub >= STAYING => contended("delete", vec![event(key, Deed::Delete)], async move {
-                stubs.delete(stub).await.map(drop)
+                stubs.delete(stub).optional().await.map(drop)
             }),
             _ => contended("insert", put, async move {
                 let new = NewStub {
@@ -1165,7 +1165,7 @@ impl Task {
                     reviews.update(id).set(|r| r.above, Ref::new(to)).await?;
                 }
                 if let Some(id) = street {
-                    tx.collection::<Street>().delete(id).await?;
+                    tx.collection::<Street>().delete(id).optional().await?;
                 }
                 if let Some(id) = member {
                     let teams = tx.collection::<Team>();
@@ -1178,7 +1178,7 @@ impl Task {
                     comments.push(to, Comment { n, text, stars, at }).await?;
                 }
                 if let Some(id) = poll {
-                    tx.collection::<Poll>().delete(id).await?;
+                    tx.collection::<Poll>().delete(id).optional().await?;
                 }
                 Ok(())
             };
@@ -1202,7 +1202,7 @@ impl Task {
         let there = self.own.contains_key(&("wells", id));
         match self.random.below(3) {
             0 if there => one("delete a parent", ("wells", id), None, async move {
-                odm.collection::<Well>().delete(id).await.map(drop)
+                odm.collection::<Well>().delete(id).optional().await.map(drop)
             }),
             0 => one("insert a parent", ("wells", id), Some(after), async move {
                 odm.collection::<Well>()
@@ -1225,7 +1225,7 @@ impl Task {
                 "delete a child that need not ask",
                 ("samples", id),
                 None,
-                async move { odm.collection::<Sample>().delete(id).await.map(drop) },
+                async move { odm.collection::<Sample>().delete(id).optional().await.map(drop) },
             ),
             (1, Some((id, mut after))) => {
                 after.insert("well", well);

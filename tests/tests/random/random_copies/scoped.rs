@@ -125,7 +125,7 @@ impl Task {
                 let is_own = after.get_str("tenant").ok() == Some(acting);
                 let after = (!is_own).then_some(after);
                 one("delete by a tenant", ("books", id), after, async move {
-                    books.delete(id).await.map(drop)
+                    books.delete(id).optional().await.map(drop)
                 })
             }
             (8, Some((id, after))) => {
