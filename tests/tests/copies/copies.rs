@@ -1317,7 +1317,7 @@ fn copies_beside_one_reference_are_of_one_mode() {
             panic!("{error}")
         };
         assert!(
-            problems[0].contains("Holder.of") && problems[0].contains("sync"),
+            problems[0].contains("Holder.of") && problems[0].contains("consistency"),
             "{problems:?}"
         );
     });

@@ -272,7 +272,7 @@ fn nothing_dangles_between_two_rules() {
             older.collection::<cascading::Author>(),
             older.collection::<cascading::Book>(),
         );
-        authors.delete(99).await.unwrap();
+        assert_eq!(authors.delete(99).optional().await.unwrap(), None);
         let newer = restricting::odm(&t.db);
         newer.sync().await.unwrap();
         let (restricted, other) = (

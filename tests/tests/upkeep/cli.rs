@@ -417,7 +417,7 @@ fn stale_copies_are_found_and_taken_again() {
         let edges = run_on(odm(), &["edges", "--json"], None).await.json();
         let copy = json!({
             "holder": "messages", "field": "address", "source": "hosts", "kind": "field", "source_field": "address",
-            "through": "host", "sync": "auto",
+            "through": "host", "consistency": "auto",
         });
         assert!(edges["copies"].as_array().unwrap().contains(&copy), "{edges}");
     });

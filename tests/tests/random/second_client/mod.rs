@@ -137,7 +137,7 @@ impl World {
                 "insert"
             }
             1 if may_delete => {
-                let done = people.delete(id).optional().await.unwrap();
+                let done = people.delete(id).await.unwrap();
                 assert_eq!(done.deleted, 1);
                 self.people.remove(&id);
                 self.extra.remove(&id);
