@@ -51,7 +51,7 @@ impl Ctxt {
         }
     }
 
-    /// What was read of an attribute, or nothing and its error kept.
+    /// The value that was read of an attribute, or nothing and its error kept.
     pub fn keep<T>(&self, attribute: &Attribute, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.unreadable(attribute, error)).ok()
     }

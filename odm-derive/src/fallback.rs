@@ -60,7 +60,7 @@ fn opaque(target: &Target, field: &Field) -> TokenStream {
     quote!(#odm::FieldMeta::opaque(#rust, #rust, ""))
 }
 
-/// What a value in a field has, and what is read of a result.
+/// The traits of a value in a field, and of a result that is read.
 fn value(target: &Target) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let generics = generics::owned(target.container.generics);
@@ -184,7 +184,7 @@ fn id(target: &Target) -> Type {
     id.map_or_else(|| parse_quote!(#odm::ObjectId), |field| field.ty.clone())
 }
 
-/// What is read and written of the `New…` struct.
+/// The codec of the `New…` struct.
 fn of_new(target: &Target, generics: &Generics) -> TokenStream {
     let ident = target.new_ident();
     let (_, ty_generics, _) = target.container.generics.split_for_impl();
@@ -315,7 +315,7 @@ pub fn embed(
     }
 }
 
-/// What a struct around one value has like that value.
+/// The traits that a struct around one value has like that value.
 fn around(target: &Target, field: &Field) -> TokenStream {
     let (odm, this, ty) = (&target.odm, &target.this, field.ty);
     let generics = generics::owned(target.container.generics);

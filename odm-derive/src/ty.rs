@@ -129,7 +129,7 @@ pub fn inside(ty: &Type) -> &Type {
     }
 }
 
-/// What keeps a type of a field from being shared between threads: `Rc` in `Option<Rc<str>>`.
+/// The part of a field's type that can't be shared between threads: `Rc` in `Option<Rc<str>>`.
 pub fn in_one_thread(ty: &Type) -> Option<&'static str> {
     let mut tokens = ty.to_token_stream().into_iter().peekable();
     while let Some(token) = tokens.next() {

@@ -538,7 +538,7 @@ fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
     }
 }
 
-/// What is read and never written: the fields of a projection and of a row.
+/// The fields of a projection and of a row are read and never written.
 pub fn read_alone(cx: &Ctxt, container: &Container, field: &Field) {
     let declared = &field.field;
     let what = if declared.has_bounds() {

@@ -24,7 +24,7 @@ const OF_DOCUMENTS: [&str; 3] = ["index", "subset", "computed"];
 /// The attributes that stand above types alone.
 const OF_TYPES: [&str; 4] = ["document", "bucket", "projection", "row"];
 
-/// What a derive makes of a type.
+/// The kind of type that a derive makes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Derived {
     Document,
@@ -149,7 +149,7 @@ fn above_a_field(name: &str) -> String {
     format!("`#[{name}(…)]` stands above the struct{advice}")
 }
 
-/// What was written in `#[index(…)]` as `index(…)` of a document: the words that are no options are its fields.
+/// The options of `#[index(…)]` as those of `index(…)` of a document: the words that are no options are its fields.
 fn of_document(attr: &Attribute) -> String {
     let Meta::List(list) = &attr.meta else {
         return "fields(…)".to_owned();

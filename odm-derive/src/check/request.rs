@@ -117,7 +117,7 @@ fn one_of_each(cx: &Ctxt, container: &Container, fields: &[Declared]) {
     }
 }
 
-/// What stands for a type of a field that is visibly none of `odm::request`; `None` of another type, of which the compiler knows.
+/// The parameter to write for a field whose type is visibly none of `odm::request`; `None` of another type, of which the compiler knows.
 fn parameter(ty: &Type) -> Option<String> {
     const PARTS: [&str; 6] = ["Eq", "OneOf", "Range", "Text", "Sort", "Page"];
     const VALUES: [&str; 21] = [

@@ -394,7 +394,7 @@ pub struct Missing;
 #[derive(Clone, Copy, Debug)]
 pub struct Given<T>(pub T);
 
-/// What the builder of a `New…` struct takes for a text: what becomes one by `Into`.
+/// A value that the builder of a `New…` struct takes for a text: one that becomes a text by `Into`.
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` is no text for this field of a new document, and does not become one by `Into`",
     label = "the field stores a `{T}`",
@@ -418,7 +418,7 @@ pub fn partial<T: Document>(fields: &impl Fields) -> Fresh<T> {
     Fresh::Partial(stored_document(T::META.name, fields))
 }
 
-/// What names one document of `T`: its id, a reference to it, or the document itself.
+/// The name of one document of `T`: its id, a reference to it, or the document itself.
 ///
 /// ```no_run
 /// # use samples::model::*;
@@ -464,7 +464,7 @@ impl<T: Document> Target<T> for &T {
     }
 }
 
-/// What names the document that a write changes or deletes: an id, whatever its version; or, of a type with a
+/// The name of the document that a write changes or deletes: an id, whatever its version; or, of a type with a
 /// [version](Versioned), the document as it was read, and the write is made only if the stored version is still the document's.
 ///
 /// ```no_run
