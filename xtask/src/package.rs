@@ -117,7 +117,7 @@ async fn main() -> NAME::Result<()> {
     let odm = Odm::new(client.database("app"), models![Part, Product, Review, ReadingBucket])?;
     let parts = odm.collection::<Part>();
     let part = parts.insert(NewPart { name: "grommet".into() }).await?;
-    parts.update(&part).set(|p| p.name, "#4 grommet").await?;
+    parts.update(part.id).set(|p| p.name, "#4 grommet").await?;
     odm.buckets::<Reading>().push(&part, Reading { at: DateTime::now() }).await?;
     let named: Vec<Named> = parts.find_all().select::<Named>().all().await?;
     println!("{}", named.len());
