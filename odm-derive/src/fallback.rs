@@ -1,7 +1,7 @@
 //! The substitute for the generated code of a type with errors: the same names, with nothing in them that the compiler could have
 //! something to say of, so that the errors are all that is reported.
 //!
-//! What is made of names and types alone is the code of every type: structs of paths, of new documents, builders. The rest is
+//! Names and types are made by the code of every type: structs of paths, of new documents, builders. The rest is
 //! implemented without content, and what some types only have for an option of theirs, the substitute has anyway.
 
 use crate::ast::{Container, Data, Field, Style};

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 pub trait WritesOne<T>:
     IntoFuture<Output = Result<Self::Done>, IntoFuture = BoxFuture<'static, Result<Self::Done>>>
 {
-    /// What it gives where the document is there.
+    /// The result of the write where the document is there.
     type Done: 'static;
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn has_unique_items(field: &'static FieldMeta) -> bool {
     false
 }
 
-/// What a function of `check_with` says of a value.
+/// The verdict of a function of `check_with` on a value.
 #[diagnostic::on_unimplemented(
     message = "a function of `check_with` returns `Result<(), E>` with an `E` that is `Display`, and this one returns `{Self}`",
     label = "returns `{Self}`",

@@ -130,7 +130,7 @@ fn changed<C: Change<Item>>(mut update: C, random: &mut Random, log: &mut Vec<St
     update
 }
 
-/// What the derived fields of a shelf have to be.
+/// The shelf with the values that follow from these items.
 fn expected(shelf: i32, items: &[Item]) -> Shelf {
     let on = || items.iter().filter(|item| item.shelf == Ref::new(shelf));
     let mut largest: Vec<&Item> = on().collect();

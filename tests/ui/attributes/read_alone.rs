@@ -1,4 +1,4 @@
-//! What is declared for writes, of fields that are read alone.
+//! Options for writes, on fields that are only read.
 use odm::prelude::*;
 
 #[derive(Document)]

@@ -1,4 +1,4 @@
-//! What no other thread can use stands in no document.
+//! A type that no other thread can use, in a document.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
 use std::cell::RefCell;

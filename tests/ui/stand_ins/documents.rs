@@ -1,4 +1,4 @@
-//! What is used of a document whose attribute has an error: that error is all that is reported.
+//! Uses of a document whose attribute has an error: that error is all that is reported.
 use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
 use odm::request::{Eq, RequestQuery, Sort};

@@ -1,4 +1,4 @@
-//! What is used of an enum of documents, and of a variant, whose attributes have an error.
+//! Uses of an enum of documents, and of a variant, whose attributes have an error.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What is used of embedded types whose attributes have an error: these errors are all that is reported.
+//! Uses of embedded types whose attributes have an error: these errors are all that is reported.
 use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
 use std::collections::HashMap;
