@@ -115,7 +115,7 @@
 //!     println!("{} copies updated", renamed.copies_updated);
 //!
 //!     let picture = Picture { url: "https://example.com/1.png".into(), width: 640 };
-//!     let added = odm.collection::<Product>().update(product).push(|p| p.pictures, picture).await;
+//!     let added = odm.collection::<Product>().update(product.id).push(|p| p.pictures, picture).await;
 //!     match added {
 //!         Ok(_) => {}
 //!         Err(odm::Error::ArrayFull { max, .. }) => println!("there are {max} pictures already"),

@@ -452,7 +452,7 @@ impl<T: Document> Collection<T> {
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people
-    ///     .update(&kate)
+    ///     .update(kate.id)
     ///     .set(|p| p.name, "Kate Monster")
     ///     .inc(|p| p.age, 1)
     ///     .push(|p| p.tags, "admin")

@@ -126,7 +126,7 @@ impl Tx {
     /// # async fn example(odm: Odm, post: Post, comment: Comment) -> odm::Result<()> {
     /// odm.transaction(async |tx| {
     ///     tx.buckets::<Comment>().push(&post, comment.clone()).await?;
-    ///     tx.collection::<Post>().update(&post).inc(|p| p.answers, 1).await
+    ///     tx.collection::<Post>().update(post.id).inc(|p| p.answers, 1).await
     /// })
     /// .await?;
     /// # Ok(()) }

@@ -80,7 +80,7 @@ pub struct Updated {
 /// ```no_run
 /// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-/// let done = people.update(&kate).set(|p| p.name, "Kate Monster").await?;
+/// let done = people.update(kate.id).set(|p| p.name, "Kate Monster").await?;
 /// assert_eq!(done.matched, 1);
 /// # Ok(()) }
 /// ```

@@ -344,7 +344,7 @@ impl Odm {
     /// // One for each request of a user, say.
     /// let odm = odm.causally_consistent();
     /// let people = odm.collection::<Person>();
-    /// people.update(&kate).inc(|p| p.age, 1).await?;
+    /// people.update(kate.id).inc(|p| p.age, 1).await?;
     /// let secondary = ReadPreference::SecondaryPreferred { options: None };
     /// let older = people.find(|p| p.age.eq(kate.age + 1)).read_preference(secondary).one().await?;
     /// # Ok(()) }

@@ -235,7 +235,7 @@ pub trait ReadOptions: Configured {
 /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
 /// use odm::mongodb::options::WriteConcern;
 ///
-/// people.update(&kate).inc(|p| p.age, 1).comment("birthday").write_concern(WriteConcern::majority()).await?;
+/// people.update(kate.id).inc(|p| p.age, 1).comment("birthday").write_concern(WriteConcern::majority()).await?;
 /// # Ok(()) }
 /// ```
 pub trait WriteOptions: Configured {

@@ -607,7 +607,7 @@ fn nothing_dangles_after_inserts_and_deletions_that_raced() {
                     }
                     // Some of the documents that restrict the deletion of a host are deleted again.
                     if n % 3 == 1 {
-                        odm.collection::<Tied>().delete(id).await.unwrap();
+                        odm.collection::<Tied>().delete(id).optional().await.unwrap();
                     }
                 }
                 (written, refused)

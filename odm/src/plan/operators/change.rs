@@ -37,7 +37,7 @@ use mongodb::bson::{Bson, Document, doc};
 /// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
 /// let done = people
-///     .update(&kate)
+///     .update(kate.id)
 ///     .set(|p| p.nickname, "Katie")
 ///     .inc(|p| p.age, 1)
 ///     .add_to_set(|p| p.tags, "rust")
@@ -61,7 +61,7 @@ pub trait Change<R: Rooted>: Sized {
     /// }
     /// impl<C: Change<Person>> Rename for C {}
     ///
-    /// people.update(&kate).rename("Kate Monster").await?;
+    /// people.update(kate.id).rename("Kate Monster").await?;
     /// # Ok(()) }
     /// ```
     fn changes(&mut self) -> &mut Changes<R>;
@@ -71,7 +71,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).set(|p| p.name, "Kate Monster").set(|p| p.place, Point::new(-74.0, 40.7)).await?;
+    /// people.update(kate.id).set(|p| p.name, "Kate Monster").set(|p| p.place, Point::new(-74.0, 40.7)).await?;
     /// # Ok(()) }
     /// ```
     fn set<V, P: Single, C: Codec<V> + Writable>(
@@ -110,7 +110,7 @@ pub trait Change<R: Rooted>: Sized {
     ///     version: i64,
     /// }
     ///
-    /// async fn patched(users: Collection<User>, id: ObjectId, patch: UserPatch) -> odm::Result<Option<User>> {
+    /// async fn patched(users: Collection<User>, id: ObjectId, patch: UserPatch) -> odm::Result<User> {
     ///     users.update(id).if_version(7).apply(patch).returning().await
     /// }
     /// ```
@@ -172,7 +172,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).unset(|p| p.nickname).await?;
+    /// people.update(kate.id).unset(|p| p.nickname).await?;
     /// # Ok(()) }
     /// ```
     fn unset<V: Removable, P: Single, C: Writable + MayBeMissing>(
@@ -313,7 +313,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).min(|p| p.age, 30).await?; // at most 30 from now on
+    /// people.update(kate.id).min(|p| p.age, 30).await?; // at most 30 from now on
     /// # Ok(()) }
     /// ```
     fn min<V, P: Single, C: Codec<V> + Writable>(
@@ -334,7 +334,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).max(|p| p.age, 18).await?; // at least 18 from now on
+    /// people.update(kate.id).max(|p| p.age, 18).await?; // at least 18 from now on
     /// # Ok(()) }
     /// ```
     fn max<V, P: Single, C: Codec<V> + Writable>(
@@ -356,7 +356,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// match people.update(&kate).push(|p| p.tags, "rust").await {
+    /// match people.update(kate.id).push(|p| p.tags, "rust").await {
     ///     Ok(_) => {}
     ///     Err(Error::ArrayFull { max, .. }) => println!("there are {max} tags already"),
     ///     Err(other) => return Err(other),
@@ -376,7 +376,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).push_all(|p| p.tags, ["rust", "mongodb"]).await?;
+    /// people.update(kate.id).push_all(|p| p.tags, ["rust", "mongodb"]).await?;
     /// # Ok(()) }
     /// ```
     fn push_all<A: List<Item: Stored>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
@@ -407,7 +407,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).push_into(|p| p.tags, ["rust", "mongodb"], |tags| tags.keep_last(10)).await?;
+    /// people.update(kate.id).push_into(|p| p.tags, ["rust", "mongodb"], |tags| tags.keep_last(10)).await?;
     /// # Ok(()) }
     /// ```
     fn push_into<A: List<Item: Stored>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
@@ -436,7 +436,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).add_to_set(|p| p.tags, "rust").await?;
+    /// people.update(kate.id).add_to_set(|p| p.tags, "rust").await?;
     /// # Ok(()) }
     /// ```
     fn add_to_set<A: List<Item: Stored>, P: Single, C: Writable + PlainItems>(
@@ -457,7 +457,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).pull(|p| p.tags, "rust").await?;
+    /// people.update(kate.id).pull(|p| p.tags, "rust").await?;
     /// # Ok(()) }
     /// ```
     fn pull<A: List<Item: Stored>, P: Single, C: Writable + PlainItems>(
@@ -474,7 +474,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).pull_all(|p| p.tags, ["rust", "mongodb"]).await?;
+    /// people.update(kate.id).pull_all(|p| p.tags, ["rust", "mongodb"]).await?;
     /// # Ok(()) }
     /// ```
     fn pull_all<A: List<Item: Stored>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
@@ -524,8 +524,8 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).pull_where(|p| p.addresses, |a| a.city.eq("Bonn")).await?;
-    /// people.update(&kate).pull_where(|p| p.tags, |tag| tag.starts_with("old-")).await?;
+    /// people.update(kate.id).pull_where(|p| p.addresses, |a| a.city.eq("Bonn")).await?;
+    /// people.update(kate.id).pull_where(|p| p.tags, |tag| tag.starts_with("old-")).await?;
     /// # Ok(()) }
     /// ```
     fn pull_where<A: List, P: Single, C: Writable + PlainItems>(
@@ -559,7 +559,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).pop_first(|p| p.tags).await?;
+    /// people.update(kate.id).pop_first(|p| p.tags).await?;
     /// # Ok(()) }
     /// ```
     fn pop_first<A: List, P: Single, C: Writable + PlainItems>(
@@ -579,7 +579,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).pop(|p| p.tags).await?;
+    /// people.update(kate.id).pop(|p| p.tags).await?;
     /// # Ok(()) }
     /// ```
     fn pop<A: List, P: Single, C: Writable + PlainItems>(
@@ -604,7 +604,7 @@ pub trait Change<R: Rooted>: Sized {
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people
-    ///     .update(&kate)
+    ///     .update(kate.id)
     ///     .elem(|p| p.addresses, |a| a.city.eq("Bonn"), |address| address.set(|a| a.street, "Am Hof 1"))
     ///     .elem(|p| p.tags, |tag| tag.in_(["mongo", "db"]), |tag| tag.set(|tag| tag, "mongodb"))
     ///     .await?;
@@ -637,7 +637,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).each(|p| p.addresses, |address| address.set(|a| a.city, "Bonn")).await?;
+    /// people.update(kate.id).each(|p| p.addresses, |address| address.set(|a| a.city, "Bonn")).await?;
     /// # Ok(()) }
     /// ```
     fn each<A: List, P: Single, C: Writable + PlainItems>(
@@ -660,7 +660,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).replace_item(|p| p.tags, "mongo", "mongodb").await?;
+    /// people.update(kate.id).replace_item(|p| p.tags, "mongo", "mongodb").await?;
     /// # Ok(()) }
     /// ```
     fn replace_item<A: List<Item: Stored>, P: Single, C: Writable + PlainItems>(
@@ -705,7 +705,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).set_key(|p| p.settings, "theme", "dark").await?;
+    /// people.update(kate.id).set_key(|p| p.settings, "theme", "dark").await?;
     /// # Ok(()) }
     /// ```
     fn set_key<A: Array<Item: Stored>, P: Single, C: Writable + PlainItems>(
@@ -736,7 +736,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).unset_key(|p| p.settings, "theme").await?;
+    /// people.update(kate.id).unset_key(|p| p.settings, "theme").await?;
     /// # Ok(()) }
     /// ```
     fn unset_key<A: Array, P: Single, C: Writable + PlainItems>(
@@ -769,7 +769,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).raw(doc! { "$rename": { "fullname": "name" } }).await?;
+    /// people.update(kate.id).raw(doc! { "$rename": { "fullname": "name" } }).await?;
     /// # Ok(()) }
     /// ```
     fn raw(mut self, update: Document) -> Self {

@@ -81,7 +81,7 @@ impl<I> Rooted for Element<I> {
 /// fn archive(changes: Changes<Person>) -> Changes<Person> {
 ///     changes.unset(|p| p.nickname).add_to_set(|p| p.tags, "archived")
 /// }
-/// odm.bulk().update(&kate, archive).await?;
+/// odm.bulk().update(kate.id, archive).await?;
 /// # Ok(()) }
 /// ```
 #[must_use = "changes do nothing until an update takes them"]

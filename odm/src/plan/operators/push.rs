@@ -12,10 +12,10 @@ use std::marker::PhantomData;
 /// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, kate: Person, home: Address) -> odm::Result<()> {
 /// // The newest ten tags.
-/// people.update(&kate).push_into(|p| p.tags, ["rust"], |tags| tags.keep_last(10)).await?;
+/// people.update(kate.id).push_into(|p| p.tags, ["rust"], |tags| tags.keep_last(10)).await?;
 /// // The first three addresses in the order of their cities.
 /// people
-///     .update(&kate)
+///     .update(kate.id)
 ///     .push_into(|p| p.addresses, [home], |all| all.sort(|a| a.city.asc()).keep_first(3))
 ///     .await?;
 /// # Ok(()) }
@@ -44,7 +44,7 @@ impl<I> Placed<I> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).push_into(|p| p.tags, ["first"], |tags| tags.position(0)).await?;
+    /// people.update(kate.id).push_into(|p| p.tags, ["first"], |tags| tags.position(0)).await?;
     /// # Ok(()) }
     /// ```
     pub fn position(mut self, position: i32) -> Placed<I> {
@@ -57,7 +57,7 @@ impl<I> Placed<I> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).push_into(|p| p.tags, ["a"], |tags| tags.sort(|tag| tag.asc())).await?;
+    /// people.update(kate.id).push_into(|p| p.tags, ["a"], |tags| tags.sort(|tag| tag.asc())).await?;
     /// # Ok(()) }
     /// ```
     pub fn sort<S: IntoSort<Element<I>>>(
@@ -74,7 +74,7 @@ impl<I> Placed<I> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).push_into(|p| p.tags, ["a"], |tags| tags.position(0).keep_first(10)).await?;
+    /// people.update(kate.id).push_into(|p| p.tags, ["a"], |tags| tags.position(0).keep_first(10)).await?;
     /// # Ok(()) }
     /// ```
     pub fn keep_first(mut self, n: u32) -> Placed<I> {
@@ -88,7 +88,7 @@ impl<I> Placed<I> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// people.update(&kate).push_into(|p| p.tags, ["a"], |tags| tags.keep_last(10)).await?;
+    /// people.update(kate.id).push_into(|p| p.tags, ["a"], |tags| tags.keep_last(10)).await?;
     /// # Ok(()) }
     /// ```
     pub fn keep_last(mut self, n: u32) -> Placed<I> {

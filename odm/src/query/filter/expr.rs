@@ -288,7 +288,7 @@ impl<R, K: NumberKind> Expr<R, K> {
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// use odm::expr::expr;
     ///
-    /// people.update(&kate).compute(|p| p.age, |p| (expr(p.age) * 1.5).round()).await?;
+    /// people.update(kate.id).compute(|p| p.age, |p| (expr(p.age) * 1.5).round()).await?;
     /// # Ok(()) }
     /// ```
     pub fn round(self) -> Expr<R, Int> {
