@@ -175,7 +175,7 @@ impl Bulk {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(odm: Odm, kate: Person) -> odm::Result<()> {
-    /// odm.bulk().update(kate.id, |p| p.inc(|p| p.age, 1).push(|p| p.tags, "rust")).await?;
+    /// odm.bulk().update::<Person>(kate.id, |p| p.inc(|p| p.age, 1).push(|p| p.tags, "rust")).await?;
     /// # Ok(()) }
     /// ```
     pub fn update<T: Document>(
