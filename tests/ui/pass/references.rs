@@ -36,7 +36,7 @@ pub struct Task {
     pub note: Note,
     #[reference(by = account, on_delete = keep, check = false, index = false)]
     pub customer: Ref<Person, i32>,
-    // An array is told from its type.
+    // The type says that it is an array.
     #[reference(max = 3, on_delete = pull)]
     pub watchers: BTreeSet<Ref<Person>>,
     #[reference]
