@@ -111,12 +111,13 @@ async fn put_author(
     answer(author)
 }
 
-/// Refused while there are posts or comments of the author (`restrict`).
+/// Refused while there are posts or comments of the author (`restrict`). An author that
+/// is deleted already is no problem: a client may send its request again.
 async fn delete_author(
     Site(odm): Site,
     Path(handle): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    odm.collection::<Author>().delete(handle.as_str()).await?;
+    odm.collection::<Author>().delete(handle.as_str()).optional().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 // ANCHOR_END: authors
@@ -191,12 +192,13 @@ async fn patch_post(
     Ok(([(ETAG, tag)], axum::Json(Json(post))))
 }
 
-/// Deletes a post, and keeps it: `restore` brings it back with its comments.
+/// Deletes a post, and keeps it: `restore` brings it back with its comments. A post that
+/// is deleted already is no problem: a client may send its request again.
 async fn delete_post(
     Site(odm): Site,
     Path(slug): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    odm.collection::<Post>().delete(slug.as_str()).await?;
+    odm.collection::<Post>().delete(slug.as_str()).optional().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
