@@ -12,8 +12,8 @@ use crate::attr::request::Request;
 use crate::attr::row::Row;
 use crate::check::bucket::Plan;
 use crate::expand::{
-    Target, bucket, builder, codec, copy, described, enums, fielded, generics, new, numbered, patch, paths,
-    reference, several, stored, targets, union, value, variants,
+    Target, bucket, builder, codec, copy, described, enums, fielded, generics, index, new, numbered, patch,
+    paths, reference, several, stored, targets, union, value, variants,
 };
 use crate::ty;
 use proc_macro2::TokenStream;
@@ -215,7 +215,9 @@ fn implement(target: &Target, declared: &Document, generics: &Generics, id: &Typ
         quote!(patch::Versioned),
     ];
     let inserted = [quote!(#this), new.clone()];
+    let keys = index::any_key(target, generics);
     quote! {
+        #keys
         impl #impl_generics #odm::Paths for #paths #where_clause {
             type Document = #this;
         }

@@ -257,12 +257,13 @@ pub mod write {
     pub use crate::api::insert_many::InsertMany;
     pub use crate::api::merge::{Merge, WhenMatched, WhenNotMatched};
     pub use crate::api::optional::Optional;
-    pub use crate::api::save::{InsertOrGet, KeyFields, Save, Saved};
+    pub use crate::api::save::{InsertOrGet, Save, Saved};
     pub use crate::api::scoped::{Restored, SoftDelete};
     pub use crate::error::results::{BulkDone, Deleted};
     pub use crate::model::document::{
         AsRead, ById, Deletable, Fresh, FromNew, Insertable, Replaceable, Target, WriteTarget,
     };
+    pub use crate::query::filter::unique::{KeyFields, KeyValues};
 }
 
 pub use crate::model::document::Model;
@@ -798,9 +799,9 @@ pub mod __private {
     pub use crate::model::itself::Itself;
     pub use crate::model::meta::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::path::{
-        At, Codec, Decoder, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, OfFields,
-        OfVariants, OwnSerde, Path, Plain, ReadOnly, Root, Single, Step, StoredAs, Varied, Writable,
-        field_of, written,
+        At, Codec, Decoder, Each, Fielded, Flattened, HasKey, Kept, MayBeMissing, Needed, Nested, OfFields,
+        OfVariants, OwnSerde, PartOf, PartWithin, Path, Plain, ReadOnly, Root, Single, Step, StoredAs,
+        Varied, Writable, field_of, written,
     };
     pub mod if_serde {
         pub use crate::model::if_serde::{IfSerde, deserialize, serialize};

@@ -62,7 +62,7 @@ impl FromRequestParts<App> for Site {
     ) -> Result<Site, Problem> {
         let site = request.headers.get("x-site");
         let site = site.and_then(|name| name.to_str().ok()).unwrap_or("main");
-        Ok(Site(app.odm.scoped::<Post>(|p| p.site.eq(site))?))
+        Ok(Site(app.odm.scoped(Post::paths().site, site)?))
     }
 }
 

@@ -343,12 +343,6 @@ pub fn dotted(input: ParseStream) -> syn::Result<Vec<Ident>> {
 }
 
 impl Collation {
-    /// Whether both compare alike.
-    pub fn is(&self, other: &Collation) -> bool {
-        let of = |one: &Collation| (one.locale.value(), one.strength, one.numeric_ordering);
-        of(self) == of(other)
-    }
-
     pub fn parse(meta: &ParseNestedMeta) -> syn::Result<Collation> {
         let (mut locale, mut strength, mut numeric_ordering) = (None, None, false);
         nested(meta, &keys::COLLATION, |meta| {

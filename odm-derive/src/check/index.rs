@@ -15,7 +15,6 @@ pub fn all(cx: &Ctxt, container: &Container, document: &Document) {
     for index in &indexes {
         one(cx, index);
         on_own_field(cx, container, index);
-        inherits_its_collation(cx, document, index);
         language(cx, container, index);
     }
     one_text_index(cx, container, &indexes);
@@ -105,45 +104,6 @@ fn on_own_field(cx: &Ctxt, container: &Container, index: &Index) {
             ),
         );
     }
-}
-
-/// A unique index compares as its collection does: an upsert looks for its document by the collation of the collection, and
-/// would insert a twin that the index then refuses.
-fn inherits_its_collation(cx: &Ctxt, document: &Document, index: &Index) {
-    let (Some(_), Some(own)) = (index.unique, &index.collation) else {
-        return;
-    };
-    let numeric = if own.numeric_ordering {
-        ", numeric_ordering"
-    } else {
-        ""
-    };
-    let line = format!(
-        "collation(locale = \"{}\", strength = {}{numeric})",
-        own.locale.value(),
-        own.strength
-    );
-    let advice = match &document.collation {
-        Some(inherited) if inherited.is(own) => return,
-        Some(inherited) => format!(
-            "the collection has another one, `{}`: leave `collation` out of the index, or write `{line}` there",
-            inherited.locale.value()
-        ),
-        None if own.locale.value() == "simple" => return,
-        None => format!(
-            "leave it out of the index and declare it for the collection, whose finds, updates and indexes inherit it: \
-             `#[document({line})]`"
-        ),
-    };
-    cx.error(
-        &own.locale,
-        format!(
-            "This unique index has a collation that its collection lacks. It takes texts for equal that a find or an upsert takes for \
-             different ones, which then fails on a document that it did not find. {}{}",
-            advice[..1].to_uppercase(),
-            &advice[1..]
-        ),
-    );
 }
 
 /// A text index takes the language of each document's texts from a field of it.

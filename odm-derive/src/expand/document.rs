@@ -1,8 +1,8 @@
 //! `#[derive(Document)]`: everything that one generates.
 
 use super::{
-    Target, builder, codec, copy, described, fielded, generics, meta, names, new, patch, paths, reference,
-    several, stored, targets, union,
+    Target, builder, codec, copy, described, fielded, generics, index, meta, names, new, patch, paths,
+    reference, several, stored, targets, union,
 };
 use crate::ast::{Container, Field};
 use crate::attr::document::Document;
@@ -51,6 +51,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let value = meta::never_embedded(&target);
     let generics = generics::document(&target);
     let implementation = implement(&target, document, &generics);
+    let keys = index::unique_keys(&target, document, &generics);
     let insertable = new::insertable(&target, document, &generics);
     let described = described::of_new(&target, &generics);
     let coded_new = new::coded(&target);
@@ -77,6 +78,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
         #fielded
         #value
         #implementation
+        #keys
         #insertable
         #coded_new
         #described

@@ -1,7 +1,7 @@
 //! The constants of declared indexes.
 
 use super::{Target, paths};
-use crate::attr::document::Expire;
+use crate::attr::document::{Document, Expire};
 use crate::attr::index::{Collation, Index, Key, Kind};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -78,6 +78,122 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
             ..#odm::IndexMeta::on(&[#(#keys),*])
         }
     }
+}
+
+/// The unique keys of a document: of `get_by` and its like, which take the fields of one in any order.
+///
+/// Documents of several types in one collection have the keys of all of them, which one derive does not see.
+pub fn unique_keys(target: &Target, document: &Document, generics: &syn::Generics) -> TokenStream {
+    if document.variant_of.is_some() {
+        return any_key(target, generics);
+    }
+    let roles = &target.container.roles;
+    let id = target.fields.iter().find(|field| roles.is_id(field));
+    let id = id
+        .and_then(|field| field.ident())
+        .map(|id| vec![std::slice::from_ref(id)]);
+    let on_fields = target.fields.iter().flat_map(|field| &field.indexes);
+    let declared = on_fields.chain(&document.indexes);
+    let declared =
+        declared.filter(|index| index.unique.is_some() && index.keys.iter().all(|key| key.kind.is_sorted()));
+    let declared = declared.map(|index| index.keys.iter().map(|key| key.path.as_slice()).collect());
+    let referred_once = target.fields.iter().filter_map(|field| {
+        let reference = field
+            .reference
+            .as_ref()
+            .filter(|of| of.one.is_some() && of.any.is_none())?;
+        let order = reference.order.iter().flat_map(|order| &order.value);
+        let order = order.map(|key| key.path.as_slice());
+        Some(
+            [std::slice::from_ref(field.ident()?)]
+                .into_iter()
+                .chain(order)
+                .collect(),
+        )
+    });
+    let all: Vec<Vec<&[syn::Ident]>> = id.into_iter().chain(declared).chain(referred_once).collect();
+    let is_of_scope = |path: &&[syn::Ident]| {
+        let [name] = path else { return false };
+        let mut scopes = target.fields.iter().filter(|field| field.field.scope);
+        scopes.any(|field| field.ident() == Some(name))
+    };
+    let mut keys = std::collections::BTreeSet::new();
+    for key in &all {
+        let own: Vec<&[syn::Ident]> = key.iter().copied().filter(|path| !is_of_scope(path)).collect();
+        for fields in [key, &own] {
+            let parts: Option<Vec<(usize, bool)>> = fields.iter().map(|path| part(target, path)).collect();
+            keys.extend(
+                parts
+                    .filter(|parts| !parts.is_empty())
+                    .map(orders)
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+    }
+    let (odm, this) = (&target.odm, &target.this);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let keys = keys.iter().map(|parts| {
+        let parts: Vec<TokenStream> = parts
+            .iter()
+            .map(|(i, within)| match within {
+                true => quote!(#odm::PartWithin<#this, #i>),
+                false => quote!(#odm::PartOf<#this, #i>),
+            })
+            .collect();
+        let key = match parts.as_slice() {
+            [part] => quote!(#part),
+            parts => quote!((#(#parts),*)),
+        };
+        quote! {
+            #[automatically_derived]
+            #[diagnostic::do_not_recommend]
+            impl #impl_generics #odm::HasKey<#key> for #this #where_clause {}
+        }
+    });
+    keys.collect()
+}
+
+/// Every combination of fields, of which the operation looks up whether it is a key.
+pub fn any_key(target: &Target, generics: &syn::Generics) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let mut with_key = generics.clone();
+    with_key.params.push(syn::parse_quote!(__K));
+    let (impl_generics, ..) = with_key.split_for_impl();
+    let (_, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::HasKey<__K> for #this #where_clause {}
+    }
+}
+
+/// The number of the field, and whether the part of the key is a field of the struct in it.
+fn part(target: &Target, path: &[syn::Ident]) -> Option<(usize, bool)> {
+    let (first, rest) = path.split_first()?;
+    let at = target
+        .fields
+        .iter()
+        .position(|field| field.ident() == Some(first))?;
+    Some((at, !rest.is_empty()))
+}
+
+/// The number of fields of a key up to which they may be given in any order; of more, in the declared one.
+const MOST_REORDERED: usize = 4;
+
+fn orders<T: Copy>(parts: Vec<T>) -> Vec<Vec<T>> {
+    if parts.len() == 1 || parts.len() > MOST_REORDERED {
+        return vec![parts];
+    }
+    let mut all = Vec::new();
+    for i in 0..parts.len() {
+        let mut rest = parts.clone();
+        let first = rest.remove(i);
+        all.extend(orders(rest).into_iter().map(|mut rest| {
+            rest.insert(0, first);
+            rest
+        }));
+    }
+    all
 }
 
 /// The field with the name of the variant, if the key names it.

@@ -2,7 +2,7 @@
 
 use super::meta::{self, InCollection};
 use super::variants::path_ident;
-use super::{Target, codec, fielded, generics, names, paths, reference, stored, targets};
+use super::{Target, codec, fielded, generics, index, names, paths, reference, stored, targets};
 use crate::ast::{Container, Data, Style};
 use crate::attr::document::Document;
 use crate::ctxt::Ctxt;
@@ -249,6 +249,7 @@ fn implement(
         quote!(#new::#name(new) => #ident::#name(#from::from_new(new, now)),)
     });
     let one_name = names::checks_of_struct(target).item;
+    let keys = index::any_key(target, &syn::Generics::default());
     quote! {
         #shape
         #[automatically_derived]
@@ -283,6 +284,7 @@ fn implement(
                 match self { #set }
             }
         }
+        #keys
         #[automatically_derived]
         impl #odm::FromNew for #this {
             fn from_new(new: #new, now: #odm::DateTime) -> Self {

@@ -1,6 +1,7 @@
 //! Writes of one document: inserts, replacements, deletions; and deletions of many.
 
 use crate::api::encoded::{encode, encoded, is_cut};
+use crate::api::first::DocumentByKey;
 use crate::api::optional::writes_one;
 use crate::engine::{self, DocumentById, WriteKind, WriteOperation};
 use crate::model::document::{DocumentMeta, Versioned};
@@ -14,6 +15,7 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::Collation;
 use std::future::IntoFuture;
+use std::marker::PhantomData;
 
 /// One document to insert. `.await` executes the insert and returns the document as it is stored.
 ///
@@ -251,16 +253,17 @@ pub(crate) fn replace(
 #[derive(Debug)]
 pub struct Delete<T: Document> {
     core: Core,
-    which: DeletionTarget<T>,
+    which: DeletionTarget,
     collation: Option<Collation>,
+    of: PhantomData<fn() -> T>,
 }
 
 /// The document that a deletion is for.
 #[derive(Debug)]
-enum DeletionTarget<T> {
+enum DeletionTarget {
     Id(Result<Bson>, Option<i64>),
-    /// By a unique key, which the condition demands.
-    Key(Filter<T>),
+    /// By a unique key.
+    Key(DocumentByKey),
     /// One that is deleted already, to be removed for good.
     Purge(Result<Bson>),
 }
@@ -270,7 +273,7 @@ impl<T: Document> Delete<T> {
         Delete::of(core, DeletionTarget::Id(id, seen))
     }
 
-    pub(crate) fn by_key(core: Core, key: Filter<T>) -> Self {
+    pub(crate) fn by_key(core: Core, key: DocumentByKey) -> Self {
         Delete::of(core, DeletionTarget::Key(key))
     }
 
@@ -278,11 +281,12 @@ impl<T: Document> Delete<T> {
         Delete::of(core, DeletionTarget::Purge(id))
     }
 
-    fn of(core: Core, which: DeletionTarget<T>) -> Self {
+    fn of(core: Core, which: DeletionTarget) -> Self {
         Delete {
             core,
             which,
             collation: None,
+            of: PhantomData,
         }
     }
 
@@ -500,7 +504,7 @@ impl<T: Document> IntoFuture for Delete<T> {
     type Output = Result<Deleted>;
     type IntoFuture = BoxFuture<'static, Result<Deleted>>;
 
-    fn into_future(self) -> Self::IntoFuture {
+    fn into_future(mut self) -> Self::IntoFuture {
         let by_id = |id: &Bson| doc! { "_id": id };
         let (operation, made) = match self.which {
             DeletionTarget::Id(id, seen) => {
@@ -513,10 +517,14 @@ impl<T: Document> IntoFuture for Delete<T> {
                 ("delete", id.map(one))
             }
             DeletionTarget::Key(key) => {
-                let key = key.into_document();
+                let found = key.for_write(&self.core, self.collation.take());
+                let found = found.and_then(|(filter, collation)| {
+                    self.collation = collation;
+                    filter.into_document()
+                });
                 (
                     "delete_by",
-                    key.map(|key| (key.clone(), engine::DeleteWrite::many(key))),
+                    found.map(|key| (key.clone(), engine::DeleteWrite::many(key))),
                 )
             }
             DeletionTarget::Purge(id) => {

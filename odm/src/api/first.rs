@@ -1,17 +1,18 @@
 //! Writes and reads of one document that a condition finds: the first in an order, or the one that has a unique key.
 
-#[cfg(doc)]
-use crate::Error;
-use crate::engine::first::{self, FirstMatch, demands_key};
+use crate::engine::first::{self, FirstMatch, index_of};
 use crate::engine::{Reply, Selection};
+use crate::model::document::CollationMeta;
+use crate::model::path::HasKey;
 use crate::plan::operators::change::Change;
 use crate::plan::operators::{Changes, UntypedChanges};
 use crate::query::filter::IntoSort;
+use crate::query::filter::unique::KeyValues;
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::decode;
 use crate::store::options::configured;
-use crate::{Collection, Deletable, Delete, Document, Filter, Order, Result, Update, Updated};
+use crate::{Collection, Deletable, Delete, Document, Error, Filter, Order, Result, Update, Updated};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
@@ -87,11 +88,16 @@ impl<T: Document> Collection<T> {
         }
     }
 
-    /// The document with this unique key. The condition demands a value of each field of a declared unique index (or of `_id`,
-    /// or of a `#[parent_ref(one)]`), and may demand more.
+    /// The document with this unique key: a field with `#[index(unique)]` and its value, or the fields of a unique index on several
+    /// and their values, as tuples, in any order. `_id` and a `#[parent_ref(one)]` are keys too.
+    ///
+    /// Fields that are no key of the type don't compile. A field with `#[field(scope)]` may be left out: it has the value of the
+    /// handle's scope. Texts are compared as the index compares them, by its collation. Of a partial index, the document is found
+    /// that it holds.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition that several documents may match, [`Error::Decode`].
+    /// [`Error::Query`] where a value is `null`, where a field is left out and the handle has no scope by it, and where several
+    /// partial indexes have these fields. [`Error::Decode`].
     ///
     /// # Cost
     /// One round trip.
@@ -100,23 +106,35 @@ impl<T: Document> Collection<T> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// let kate: Option<Person> = people.get_by(|p| p.email.eq("kate@example.com")).await?;
-    /// let kate: Person = people.get_by(|p| p.email.eq("kate@example.com")).required().await?;
+    /// let kate: Option<Person> = people.get_by(|p| p.email, "kate@example.com").await?;
+    /// let kate: Person = people.get_by(|p| p.email, "kate@example.com").required().await?;
     /// # Ok(()) }
     /// ```
-    pub fn get_by(&self, key: impl FnOnce(T::Paths) -> Filter<T>) -> Action<Option<T>> {
-        let condition = unique(self.core(), key(T::paths()).untyped());
+    pub fn get_by<K, V>(&self, key: impl FnOnce(T::Paths) -> K, values: V) -> Action<Option<T>>
+    where
+        T: HasKey<K::Parts>,
+        K: KeyValues<T, V>,
+    {
+        let found = DocumentByKey::new(key, values).condition(self.core());
+        let (condition, collation) = match found {
+            Ok((filter, collation)) => (filter.into_document(), collation),
+            Err(error) => (Err(error), None),
+        };
         let sought = condition.as_ref().ok().cloned();
         let sought = sought.map_or(Sought::Any, |key| Sought::Key(Box::new(key)));
         let find = crate::Find::<T>::new(self.core().clone(), Filter::of(condition));
+        let find = match collation {
+            Some(collation) => find.collation(collation),
+            None => find,
+        };
         find.one().seeking(sought)
     }
 
-    /// Changes the document with this unique key, as [`update`](Collection::update) does by its id.
+    /// Changes the document with this unique key, as [`update`](Collection::update) does by its id. The key is that of
+    /// [`get_by`](Collection::get_by).
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition that several documents may match, [`Error::NotFound`] where there is none, and those of
-    /// [`update`](Collection::update).
+    /// [`Error::NotFound`] where there is none, those of [`get_by`](Collection::get_by) and of [`update`](Collection::update).
     ///
     /// # Cost
     /// One round trip. Where a bound of the document can refuse the change, or rules of references and copies apply to it: one
@@ -126,17 +144,22 @@ impl<T: Document> Collection<T> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// people.update_by(|p| p.email.eq("kate@example.com")).set(|p| p.name, "Kate Monster").await?;
+    /// people.update_by(|p| p.email, "kate@example.com").set(|p| p.name, "Kate Monster").await?;
     /// # Ok(()) }
     /// ```
-    pub fn update_by(&self, key: impl FnOnce(T::Paths) -> Filter<T>) -> Update<T> {
-        Update::by_key(self.core().clone(), key(T::paths()))
+    pub fn update_by<K, V>(&self, key: impl FnOnce(T::Paths) -> K, values: V) -> Update<T>
+    where
+        T: HasKey<K::Parts>,
+        K: KeyValues<T, V>,
+    {
+        Update::by_key(self.core().clone(), DocumentByKey::new(key, values))
     }
 
-    /// Deletes the document with this unique key, as [`delete`](Collection::delete) does by its id.
+    /// Deletes the document with this unique key, as [`delete`](Collection::delete) does by its id. The key is that of
+    /// [`get_by`](Collection::get_by).
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition that several documents may match, and those of [`delete`](Collection::delete).
+    /// Those of [`get_by`](Collection::get_by) and of [`delete`](Collection::delete).
     ///
     /// # Cost
     /// That of [`delete_where`](Collection::delete_where).
@@ -145,34 +168,90 @@ impl<T: Document> Collection<T> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// let gone = people.delete_by(|p| p.email.eq("kate@example.com")).await?;
-    /// assert!(gone.deleted <= 1);
+    /// let gone = people.delete_by(|p| p.email, "kate@example.com").await?;
+    /// assert_eq!(gone.deleted, 1);
     /// # Ok(()) }
     /// ```
-    pub fn delete_by(&self, key: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T>
+    pub fn delete_by<K, V>(&self, key: impl FnOnce(T::Paths) -> K, values: V) -> Delete<T>
     where
-        T: Deletable,
+        T: Deletable + HasKey<K::Parts>,
+        K: KeyValues<T, V>,
     {
-        let condition = unique(self.core(), key(T::paths()).untyped());
-        Delete::by_key(self.core().clone(), Filter::of(condition))
+        Delete::by_key(self.core().clone(), DocumentByKey::new(key, values))
     }
 }
 
-/// A condition that one document at most matches, since it demands a unique key.
+/// A document by its unique key.
+#[derive(Debug)]
+pub(crate) struct DocumentByKey {
+    pub(super) names: Vec<&'static str>,
+    filter: Filter<()>,
+}
+
+impl DocumentByKey {
+    fn new<T: Document, K: KeyValues<T, V>, V>(key: impl FnOnce(T::Paths) -> K, values: V) -> DocumentByKey {
+        let key = key(T::paths());
+        DocumentByKey {
+            names: key.names(),
+            filter: key.equal(values).untyped(),
+        }
+    }
+
+    /// The condition that finds it, and the collation of the key's index where that is not the collection's.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the fields are no unique key in the scope of the handle, or one has no value.
+    pub(super) fn condition(self, core: &Core) -> Result<(Filter<()>, Option<Collation>)> {
+        let Some(condition) = self.filter.document() else {
+            return Ok((self.filter, None)); // an error, for which it is asked next
+        };
+        let index = index_of(core, &self.names, condition)?;
+        let collation = index.collation.map(collation_of).transpose()?;
+        let filter = match index.partial {
+            Some(partial) => self.filter & Filter::of(Ok(partial)),
+            None => self.filter,
+        };
+        Ok((filter, collation))
+    }
+
+    /// The same for a write, which takes no other collation.
+    ///
+    /// # Errors
+    /// [`Error::Query`] with a collation, and those of [`condition`](DocumentByKey::condition).
+    pub(super) fn for_write(
+        self,
+        core: &Core,
+        collation: Option<Collation>,
+    ) -> Result<(Filter<()>, Option<Collation>)> {
+        if collation.is_some() {
+            return Err(Error::Query {
+                collection: core.meta().collection,
+                message: "a write by a unique key compares as the index of the key does, and takes no other collation: use \
+                          `update_where` or `delete_where`"
+                    .to_owned(),
+            });
+        }
+        self.condition(core)
+    }
+}
+
+/// A declared collation as an option of an operation.
 ///
 /// # Errors
-/// [`Error::Query`] where it does not.
-fn unique(core: &Core, filter: Filter<()>) -> Result<bson::Document> {
-    let condition = filter.into_document()?;
-    demands_key(core, &condition)?;
-    Ok(condition)
+/// [`Error::Encode`] where the driver does not know it.
+pub(super) fn collation_of(declared: CollationMeta) -> Result<Collation> {
+    let collation = crate::schema::index::collation(declared);
+    bson::deserialize_from_document(collation).map_err(|source| Error::Encode {
+        field: "collation".to_owned(),
+        source: Box::new(source),
+    })
 }
 
 fn first_of<T>(filter: Filter<T>, by: Selection) -> Result<FirstMatch> {
     Ok(FirstMatch {
         condition: filter.untyped().into_document()?,
         by,
-        is_key: false,
+        key: None,
     })
 }
 

@@ -2,13 +2,14 @@
 
 use crate::api::documents::{Stored, insert, replace};
 use crate::api::encoded::{encode, encoded, is_cut};
+use crate::api::first::collation_of;
 use crate::engine::{self, DocumentById, has_same_id};
 use crate::model::document::Fresh;
 use crate::model::encode::id;
-use crate::model::path::Step;
+use crate::model::path::HasKey;
 use crate::plan::operators::never_changed;
 use crate::plan::upsert::{UniqueKey, value_at};
-use crate::query::Path;
+use crate::query::filter::unique::KeyFields;
 use crate::store::core::{Core, act};
 use crate::store::decode;
 use crate::store::options::configured;
@@ -16,7 +17,6 @@ use crate::store::transaction::REPEATS;
 use crate::{Collection, Document, Error, Insert, Insertable, Replaceable, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
-use mongodb::options::Collation;
 use std::future::IntoFuture;
 
 /// A document that is stored now, and whether this operation has inserted it.
@@ -38,44 +38,6 @@ pub struct Saved<T> {
     /// Whether it was inserted. Of any number of clients that do the same at the same time, one reads `true`.
     pub inserted: bool,
 }
-
-/// The fields of a unique key: one path, or several in a tuple.
-///
-/// ```no_run
-/// # use samples::model::*;
-/// # async fn example(people: Collection<Person>, new: NewPerson) -> odm::Result<()> {
-/// let kate = people.insert(new).or_get_by(|p| p.email).await?; // of a unique index on one field
-/// # Ok(()) }
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` names no fields of a `{R}`",
-    note = "one field: `or_get_by(|p| p.email)`; the fields of a unique index on several: `or_get_by(|p| (p.shop, p.number))`"
-)]
-pub trait KeyFields<R> {
-    /// Their stored names.
-    fn names(self) -> Vec<&'static str>;
-}
-
-impl<R, T: ?Sized, P: Step, C> KeyFields<R> for Path<R, T, P, C> {
-    fn names(self) -> Vec<&'static str> {
-        vec![self.name()]
-    }
-}
-
-macro_rules! of_several {
-    ($($field:ident)*) => {
-        impl<R, $($field: KeyFields<R>),*> KeyFields<R> for ($($field,)*) {
-            #[allow(non_snake_case)]
-            fn names(self) -> Vec<&'static str> {
-                let ($($field,)*) = self;
-                [$($field.names()),*].concat()
-            }
-        }
-    };
-}
-of_several!(A B);
-of_several!(A B D);
-of_several!(A B D E);
 
 impl<T: Document> Insert<T> {
     /// Inserts the document, or gives the one that is there with this unique key, and says which: one document for any number of
@@ -99,7 +61,10 @@ impl<T: Document> Insert<T> {
     /// println!("{} {}", kate.document.name, if kate.inserted { "is new" } else { "was there" });
     /// # Ok(()) }
     /// ```
-    pub fn or_get_by<K: KeyFields<T>>(self, key: impl FnOnce(T::Paths) -> K) -> InsertOrGet<T> {
+    pub fn or_get_by<K: KeyFields<T>>(self, key: impl FnOnce(T::Paths) -> K) -> InsertOrGet<T>
+    where
+        T: HasKey<K::Parts>,
+    {
         let Insert { core, document } = self;
         InsertOrGet {
             core,
@@ -237,14 +202,7 @@ fn demanding(value: Bson) -> Bson {
 }
 
 async fn find(core: &Core, key: &UniqueKey, filter: &bson::Document) -> Result<Option<RawDocumentBuf>> {
-    let collation = key.collation.map(crate::schema::index::collation);
-    let collation = collation
-        .map(bson::deserialize_from_document::<Collation>)
-        .transpose();
-    let collation = collation.map_err(|source| Error::Encode {
-        field: "collation".to_owned(),
-        source: Box::new(source),
-    })?;
+    let collation = key.collation.map(collation_of).transpose()?;
     // A deleted document has left its key to others.
     let filter = core
         .odm()
@@ -419,8 +377,7 @@ mod tests {
                 strength,
                 numeric_ordering: true,
             };
-            let stated = crate::schema::index::collation(declared);
-            let made: Collation = bson::deserialize_from_document(stated).expect("a collation");
+            let made = collation_of(declared).expect("a collation");
             assert_eq!(format!("{:?}", made.strength), format!("{:?}", Some(expected)));
             assert_eq!((made.locale.as_str(), made.numeric_ordering), ("en", Some(true)));
         }

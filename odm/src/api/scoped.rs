@@ -2,11 +2,13 @@
 
 use crate::api::documents::{Delete, DeleteMany};
 use crate::engine::restore::restore;
+use crate::model::path::OwnFields;
 use crate::model::shape::{self, Shape};
+use crate::plan::operators::implied::demanded;
+use crate::query::filter::unique::KeyValues;
 use crate::store::action::Action;
 use crate::store::scopes::lacks;
 use crate::{Collection, Document, Error, Filter, Odm, Result, Target};
-use mongodb::bson::{self, Bson};
 
 /// A document that a deletion keeps, until it is restored or purged. Derived for every document with `#[document(soft_delete)]`.
 ///
@@ -59,23 +61,35 @@ impl Odm {
     /// scope restricts it further.
     ///
     /// # Errors
-    /// [`Error::Query`] where the condition is not the equality of a field of the document itself, by `eq`, with a value that is not
-    /// `null`; where a value holds texts, is no text itself, and a document with the field declares a collation. [`Error::Models`] where
-    /// another document has a field of this name with a value of another type, and where one has no such field and is not shared.
+    /// [`Error::Query`] where the value is `null`; where it holds texts, is no text itself, and a document with the field declares a
+    /// collation. [`Error::Models`] where another document has a field of this name with a value of another type, and where one has no
+    /// such field and is not shared.
     ///
     /// # Example
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(odm: Odm, owner: ObjectId) -> odm::Result<()> {
-    /// let of_owner = odm.scoped::<Account>(|a| a.owner.eq(owner))?;
+    /// let of_owner = odm.scoped(Account::paths().owner, owner)?;
     /// let accounts = of_owner.collection::<Account>().find_all().all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn scoped<T: Document>(&self, scope: impl FnOnce(T::Paths) -> Filter<T>) -> Result<Odm> {
-        let condition = scope(T::paths()).into_document()?;
-        let scope = values(T::META.collection, &condition)?;
-        for (name, _) in &scope {
+    pub fn scoped<T: Document, K, V>(&self, field: K, value: V) -> Result<Odm>
+    where
+        K: KeyValues<T, V, Parts: OwnFields>,
+    {
+        let names = field.names();
+        let condition = field.equal(value).into_document()?;
+        let mut scope = Vec::new();
+        for name in names {
+            let value = demanded(&condition, name).ok_or_else(|| Error::Query {
+                collection: T::META.collection,
+                message: format!(
+                    "new documents get the value of the scope in `{name}`, and find each other by it: it is a text, a number or another \
+                     plain value, and not `null`"
+                ),
+            })?;
             self.has_field(T::META.shape, name)?;
+            scope.push((name.to_owned(), value.clone()));
         }
         let scoped = self.clone().with_scopes(self.scopes().with(scope));
         for model in self.models() {
@@ -135,51 +149,6 @@ impl Odm {
 /// The type of the values, of which two fields have to have the same.
 fn kind(shape: Shape) -> std::mem::Discriminant<Shape> {
     std::mem::discriminant(&shape::inner(shape))
-}
-
-/// The fields with their values.
-///
-/// # Errors
-/// [`Error::Query`] where it is not made of equalities.
-fn values(collection: &'static str, condition: &bson::Document) -> Result<Vec<(String, Bson)>> {
-    let refused = |what: &str| Error::Query {
-        collection,
-        message: format!(
-            "a scope is the equality of a field of the document itself, `|o| o.tenant.eq(tenant)`, since new documents get its value: \
-             {what}"
-        ),
-    };
-    let mut all = Vec::new();
-    for (name, value) in condition {
-        if name == "$and" {
-            let parts = value
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Bson::as_document);
-            for part in parts {
-                all.extend(values(collection, part)?);
-            }
-            continue;
-        }
-        if name.starts_with('$') || name.contains('.') {
-            return Err(refused(&format!("`{name}` is none")));
-        }
-        let value = match value {
-            Bson::Document(operators) if operators.len() == 1 => operators.get("$eq"),
-            Bson::Document(_) | Bson::RegularExpression(_) => None,
-            value => Some(value),
-        };
-        match value {
-            None => return Err(refused(&format!("that of `{name}` is another condition"))),
-            Some(Bson::Null) => return Err(refused(&format!("that of `{name}` is with `null`"))),
-            Some(value) => all.push((name.clone(), value.clone())),
-        }
-    }
-    if all.is_empty() {
-        return Err(refused("there is none"));
-    }
-    Ok(all)
 }
 
 impl<T: Document> Collection<T> {

@@ -1,8 +1,9 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
 use crate::api::encoded::encoded;
+use crate::api::first::DocumentByKey;
 use crate::api::optional::writes_one;
-use crate::engine::first::{FirstMatch, demands_key};
+use crate::engine::first::FirstMatch;
 use crate::engine::{self, DocumentById, Outcome, Reply, Selection, WriteKind, WriteOperation};
 use crate::model::document::Versioned;
 use crate::plan::operators::change::Change;
@@ -115,7 +116,7 @@ enum UpdateTarget {
     /// By its id, and by its version where the application has read one.
     Id(Result<Bson>, Option<i64>),
     /// By a unique key.
-    Key(Box<Filter<()>>),
+    Key(Box<DocumentByKey>),
 }
 
 configured!(WriteOptions for
@@ -143,10 +144,10 @@ impl<T: Document> Update<T> {
         }
     }
 
-    pub(crate) fn by_key(core: Core, key: Filter<T>) -> Self {
+    pub(crate) fn by_key(core: Core, key: DocumentByKey) -> Self {
         Update {
             core,
-            which: UpdateTarget::Key(Box::new(key.untyped())),
+            which: UpdateTarget::Key(Box::new(key)),
             changes: Changes::new(),
             upsert: false,
             collation: None,
@@ -435,7 +436,7 @@ impl UntypedUpdate {
 /// [`Error::Query`] where the condition demands no unique key, and where the document can't be returned.
 fn by_key(
     core: &Core,
-    key: Filter<()>,
+    key: DocumentByKey,
     (changes, upsert, collation): (UntypedChanges, bool, Option<Collation>),
     reply: Reply,
 ) -> Result<Made> {
@@ -443,19 +444,13 @@ fn by_key(
         collection: core.meta().collection,
         message: message.to_owned(),
     };
-    if collation.is_some() {
-        return Err(refused(
-            "an update by a unique key compares as its index does: declare the collation there, or use `update_where`",
-        ));
-    }
     if upsert && !matches!(reply, Reply::Counts) {
         return Err(refused(
             "an upsert by a unique key gives counts: read the document by `get_by` afterwards, or use `insert(…).or_get_by(…)`",
         ));
     }
-    if let Some(condition) = key.document() {
-        demands_key(core, condition)?;
-    }
+    let names = key.names.clone();
+    let (key, collation) = key.for_write(core, collation)?;
     if upsert {
         let update = UntypedMany {
             core: core.clone(),
@@ -471,8 +466,11 @@ fn by_key(
     let built = changes.build_for(core.meta(), upsert, crate::now())?;
     let first = FirstMatch {
         condition: key.into_document()?,
-        by: Selection::default(),
-        is_key: true,
+        by: Selection {
+            collation,
+            ..Selection::default()
+        },
+        key: Some(names),
     };
     Ok(Made::Key(Box::new((first, built, reply))))
 }

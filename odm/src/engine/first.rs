@@ -6,6 +6,7 @@
 use crate::engine::delete::tree::alive;
 use crate::engine::execute;
 use crate::engine::write::send::select;
+use crate::model::encode::owned;
 use crate::plan::modes::WritePlan;
 use crate::plan::operation::{
     Batching, DeleteWrite, DocumentById, Reply, Selection, UpdateWrite, Write, WriteKind, WriteOperation,
@@ -15,12 +16,12 @@ use crate::plan::operators::guard::Guard;
 use crate::plan::operators::implied::combines;
 use crate::plan::outcome::Outcome;
 use crate::plan::touches::prepare;
-use crate::plan::upsert;
+use crate::plan::upsert::{self, KeyIndex, value_at};
 use crate::store::core::{Core, act};
 use crate::store::filter::{all, within};
 use crate::store::trace::Trace;
 use crate::{Error, Result};
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Maximum number of documents that are looked for, where each is changed by another client before it is written.
@@ -34,8 +35,8 @@ const MOST_SKIPPED: u64 = 16;
 pub(crate) struct FirstMatch {
     pub(crate) condition: Document,
     pub(crate) by: Selection,
-    /// Whether the condition demands a unique key: no document is an error of an update.
-    pub(crate) is_key: bool,
+    /// The fields of the unique key that the condition demands: no document is an error of an update then.
+    pub(crate) key: Option<Vec<&'static str>>,
 }
 
 impl FirstMatch {
@@ -53,15 +54,37 @@ impl FirstMatch {
         let mut options = core.on_primary();
         options.skip = Some(skip);
         select!(options, &self.by);
-        options.projection = (!whole).then(|| doc! { "_id": 1 });
+        let shown = ["_id"]
+            .into_iter()
+            .chain(self.collated_key().into_iter().flatten().copied());
+        options.projection = (!whole).then(|| shown.map(|name| (name.to_owned(), Bson::from(1))).collect());
         trace.trip();
         let found = act!(core, own, [core] core.raw().find_one(condition).with_options(options));
         found.map_err(|error| core.error(error))
     }
 
-    /// The condition that the document must still match when it is written.
-    fn also(&self) -> Option<Document> {
-        combines(&self.condition).then(|| self.condition.clone())
+    /// The condition that the document must still match when it is written. A key that the collation of its index compares must still
+    /// have the values that were found.
+    fn also(&self, found: &RawDocument) -> Result<Option<Document>> {
+        let Some(names) = self.collated_key() else {
+            return Ok(combines(&self.condition).then(|| self.condition.clone()));
+        };
+        let mut values = Document::new();
+        for name in names {
+            let value = value_at(found, name).map(owned).transpose();
+            let value = value.map_err(|source| not_encoded(name, source))?;
+            values.insert(*name, doc! { "$eq": value.unwrap_or(Bson::Null) });
+        }
+        Ok(Some(values))
+    }
+
+    fn is_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// The fields of a unique key that is not compared as its collection compares.
+    fn collated_key(&self) -> Option<&[&'static str]> {
+        self.key.as_deref().filter(|_| self.by.collation.is_some())
     }
 
     /// Refuses what the document would have to be compared by again, when it is written by its id.
@@ -69,7 +92,7 @@ impl FirstMatch {
     /// # Errors
     /// [`Error::Query`] with a collation.
     fn may_be_written_by_id(&self, core: &Core) -> Result<()> {
-        if self.by.collation.is_none() {
+        if self.by.collation.is_none() || self.is_key() {
             return Ok(());
         }
         Err(Error::Query {
@@ -99,14 +122,13 @@ impl FirstMatch {
     }
 }
 
-/// Refuses a condition that may match several documents in the scope of the handle.
+/// The index of the unique key of these fields, in the scope of the handle.
 ///
 /// # Errors
-/// [`Error::Query`].
-pub(crate) fn demands_key(core: &Core, condition: &Document) -> Result<()> {
+/// [`Error::Query`] where they are no unique key there.
+pub(crate) fn index_of(core: &Core, names: &[&str], condition: &Document) -> Result<KeyIndex> {
     let (odm, meta) = (core.odm(), core.meta());
-    let names_one = || crate::plan::operators::implied::demanded(condition, "_id").is_some();
-    if odm.scopes().with_deleted && meta.soft_delete.is_some() && !names_one() {
+    if odm.scopes().with_deleted && meta.soft_delete.is_some() && names != ["_id"] {
         return Err(Error::Query {
             collection: meta.collection,
             message: "among deleted documents only `_id` is unique: several of them may have had this key. Use `find`, or a handle \
@@ -115,18 +137,22 @@ pub(crate) fn demands_key(core: &Core, condition: &Document) -> Result<()> {
         });
     }
     match odm.scope_of(meta) {
-        None => upsert::demands_key(odm.graph(), meta, condition),
-        Some(scope) => upsert::demands_key(odm.graph(), meta, &within(condition.clone(), &scope)),
+        None => upsert::index_of(odm.graph(), meta, names, condition),
+        Some(scope) => upsert::index_of(odm.graph(), meta, names, &within(condition.clone(), &scope)),
     }
 }
 
 fn id(document: &RawDocumentBuf) -> Result<Bson> {
     let id = document.get("_id");
-    let id = id.and_then(|id| id.map_or(Ok(Bson::Null), crate::model::encode::owned));
-    id.map_err(|source| Error::Encode {
-        field: "_id".to_owned(),
+    let id = id.and_then(|id| id.map_or(Ok(Bson::Null), owned));
+    id.map_err(|source| not_encoded("_id", source))
+}
+
+fn not_encoded(field: &str, source: mongodb::bson::error::Error) -> Error {
+    Error::Encode {
+        field: field.to_owned(),
         source: Box::new(source),
-    })
+    }
 }
 
 /// Updates the document. Without one it is counted as missed.
@@ -150,7 +176,7 @@ pub(crate) async fn update(
                 document: matches!(reply, Reply::Document(_)).then_some(found),
                 ..Outcome::unchanged()
             }),
-            None if first.is_key => Err(first.not_found(core)),
+            None if first.is_key() => Err(first.not_found(core)),
             None => Ok(Outcome::missed()),
         };
     }
@@ -164,10 +190,10 @@ pub(crate) async fn update(
         )
         .await?;
     }
-    if is_missed(&made) && (!is_single || first.is_key && !built.guards.is_empty()) {
+    if is_missed(&made) && (!is_single || first.is_key() && !built.guards.is_empty()) {
         made = by_id(core, trace, &first, &built, &reply).await?;
     }
-    if is_missed(&made) && first.is_key {
+    if is_missed(&made) && first.is_key() {
         return Err(first.not_found(core));
     }
     Ok(made)
@@ -189,13 +215,13 @@ fn single(core: &Core, first: &FirstMatch, built: &Built, reply: &Reply) -> Resu
     prepare(odm.graph(), meta, &mut built)?;
     // Why a document with the unique key is held back can be found out afterwards. One that the range of an integer type holds back
     // is passed over.
-    let may_be_sent = |guard: &Guard| first.is_key || guard.is_of_type();
+    let may_be_sent = |guard: &Guard| first.is_key() || guard.is_of_type();
     if !built.is_one_statement() || !combines(&first.condition) || !built.guards.iter().all(may_be_sent) {
         return Ok(None);
     }
     // An update by a unique key is counted; that of the first document in an order is a command that gives the document.
     let reply = match reply {
-        Reply::Counts if !first.is_key => Reply::Field("_id"),
+        Reply::Counts if !first.is_key() => Reply::Field("_id"),
         reply => reply.clone(),
     };
     let mut update = UpdateWrite::matching(first.condition.clone(), built, reply);
@@ -242,7 +268,7 @@ async fn by_id(
         }
         let one = DocumentById::new(id.clone(), None);
         let mut update = UpdateWrite::new(core.odm(), core.meta(), one, built.clone(), false)?;
-        update.also = first.also();
+        update.also = first.also(&found)?;
         update.reply = reply.clone();
         match execute(
             core.cx(trace),
@@ -252,7 +278,7 @@ async fn by_id(
         {
             Ok(made) if is_missed(&made) => skip = others(first, attempt),
             // The document that is refused need not be the first any more.
-            Err(error) if !first.is_key && is_of_a_value(&error) && core.session().is_none() => {
+            Err(error) if !first.is_key() && is_of_a_value(&error) && core.session().is_none() => {
                 refused = Some((id, error));
             }
             made => return made,
@@ -264,7 +290,7 @@ async fn by_id(
 /// How many documents are left to other clients that look for the first one at the same time, after an attempt in which one of them
 /// has changed it: at random, so that they don't meet at each document.
 fn others(first: &FirstMatch, attempt: usize) -> u64 {
-    if first.is_key {
+    if first.is_key() {
         return 0;
     }
     let random = RandomState::new().build_hasher().finish();
@@ -314,7 +340,7 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: FirstMatch) -> Res
             continue;
         };
         let found_one = doc! { "_id": { "$eq": id(&found)? } };
-        let filter = all([found_one].into_iter().chain(first.also()));
+        let filter = all([found_one].into_iter().chain(first.also(&found)?));
         let delete = WriteKind::Delete(Box::new(DeleteWrite::many(filter)));
         if execute(core.cx(trace), operation(core, delete))
             .await?

@@ -100,6 +100,12 @@ pub trait Step: 'static {
     };
     /// The type of the values of type `X` at its end: one, none or several, as the arrays and options on the way say.
     type Many<X: Send>: Send;
+    /// The field at its end as a part of a unique key.
+    #[doc(hidden)]
+    type Part;
+    /// The same of a field `X` below its end.
+    #[doc(hidden)]
+    type Below<X>;
 
     /// The value at its end as an expression of an aggregation, made of the value at its beginning. Arrays are stepped
     /// through one by one.
@@ -122,6 +128,41 @@ pub struct PathEnd {
     pub(crate) in_variant: bool,
 }
 
+/// Field number `I` of the document `O` as a part of a unique key.
+#[doc(hidden)]
+pub struct PartOf<O, const I: usize>(PhantomData<fn() -> O>);
+
+/// A field of the struct in field number `I` of the document `O`, as a part of a unique key.
+#[doc(hidden)]
+pub struct PartWithin<O, const I: usize>(PhantomData<fn() -> O>);
+
+/// What is no part of a unique key: the document itself, and the items of an array.
+#[doc(hidden)]
+pub struct NoPart(());
+
+/// A document that has a unique key of the parts `K`: one field, or a tuple of them. The derive implements it for the keys that it
+/// knows. A key with a field of an embedded struct, and those of documents of several types, are looked up when the operation runs.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no unique key of these fields",
+    label = "no unique index is declared on exactly these fields",
+    note = "declare the key: `#[index(unique)]` on the field, or `index(fields(shop, number), unique)` in `#[document(…)]`; fields with \
+            `#[field(scope)]` may be left out",
+    note = "by any other condition, use `find`, `update_first`, `delete_first`, `update_where`"
+)]
+pub trait HasKey<K> {}
+
+/// Fields of a document itself, and of nothing within it.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a scope is by a field of the document itself",
+    label = "one of these is a field of an embedded struct, or of an array's items",
+    note = "a field of the document: `odm.scoped(Project::paths().tenant, tenant)`; of several: `scoped` of the handle with the first"
+)]
+pub trait OwnFields {}
+#[diagnostic::do_not_recommend]
+impl<O, const I: usize> OwnFields for PartOf<O, I> {}
+
 /// The document itself, where every path begins.
 pub struct Root(());
 
@@ -132,6 +173,8 @@ impl Step for Root {
     const FIELD: Option<&'static FieldMeta> = None;
     const WAY: Option<&'static Way> = None;
     type Many<X: Send> = X;
+    type Part = NoPart;
+    type Below<X> = X;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
         then(from.to_owned())
@@ -163,6 +206,8 @@ impl<P: Step, O: Fielded, const I: usize> Step for At<P, O, I> {
         variant: None,
     });
     type Many<X: Send> = P::Many<X>;
+    type Part = P::Below<PartOf<O, I>>;
+    type Below<X> = P::Below<PartWithin<O, I>>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
         P::expression(from, &mut |parent| {
@@ -195,6 +240,8 @@ impl<P: Step> Step for Each<P> {
         variant: None,
     });
     type Many<X: Send> = P::Many<Vec<X>>;
+    type Part = NoPart;
+    type Below<X> = NoPart;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
         P::expression(from, &mut |items| {
@@ -235,6 +282,8 @@ impl<P: Step> Step for Maybe<P> {
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
     const WAY: Option<&'static Way> = P::WAY;
     type Many<X: Send> = P::Many<Option<X>>;
+    type Part = P::Part;
+    type Below<X> = P::Below<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
         P::expression(from, then)
@@ -259,6 +308,8 @@ impl<P: Step, S: 'static> Step for StoredAs<P, S> {
     const ITEM: bool = P::ITEM;
     const WAY: Option<&'static Way> = P::WAY;
     type Many<X: Send> = P::Many<X>;
+    type Part = P::Part;
+    type Below<X> = P::Below<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
         P::expression(from, then)
@@ -317,6 +368,8 @@ impl<P: Step> Step for Kept<P> {
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
     const WAY: Option<&'static Way> = P::WAY;
     type Many<X: Send> = P::Many<X>;
+    type Part = P::Part;
+    type Below<X> = P::Below<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
         P::expression(from, then)

@@ -5,7 +5,7 @@
 
 use crate::model::meta::options::{InVariant, together};
 use crate::model::meta::{Body, Bounds, EnumShape, FieldMeta, Shape, Tagging, VariantMeta};
-use crate::model::path::{Fielded, Holds, Joined, Single, Step, VariantOf, Varied, Way};
+use crate::model::path::{Fielded, Holds, Joined, NoPart, Single, Step, VariantOf, Varied, Way};
 use crate::model::shape;
 use crate::model::tree::Tree;
 use crate::model::value::Compared;
@@ -82,6 +82,8 @@ impl<P: Step, E: Varied, const V: usize> Step for In<P, E, V> {
         }),
     });
     type Many<X: Send> = P::Many<X>;
+    type Part = P::Below<NoPart>;
+    type Below<X> = P::Below<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
         P::expression(from, &mut |parent| {

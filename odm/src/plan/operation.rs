@@ -477,6 +477,11 @@ impl UpdateManyWrite {
         } else {
             Vec::new()
         };
+        if let Some(key) = keys.iter().find(|key| key.collation.is_some())
+            && !keys.iter().any(|key| key.collation.is_none())
+        {
+            return Err(key.compares_otherwise(meta));
+        }
         let counts = counts || in_transaction || keys.is_empty() || meta.has_hooks();
         let mut update = UpdateManyWrite::with_guards(meta, condition, built, true, counts)?;
         update.collation = collation;

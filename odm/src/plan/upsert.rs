@@ -6,7 +6,7 @@
 
 use crate::graph::Graph;
 use crate::graph::indexes;
-use crate::model::document::{CollationMeta, DocumentMeta, IndexKind};
+use crate::model::document::{CollationMeta, DocumentMeta, IndexKind, IndexMeta};
 use crate::model::encode::owned;
 use crate::model::key::Key;
 use crate::model::meta::names::meet;
@@ -54,7 +54,7 @@ impl UniqueKey {
         let declared = unique(meta).filter(|declared| is_whole(declared, condition));
         let declared = declared.filter_map(|declared| {
             let paths: Vec<String> = declared.paths().map(str::to_owned).collect();
-            of(&paths, declared.index.collation)
+            of(&paths, own_collation(meta, declared.index))
         });
         let implied = graph.outgoing(meta).filter_map(indexes::referred_once);
         let implied = implied.filter_map(|paths| of(&paths, None));
@@ -83,12 +83,12 @@ impl UniqueKey {
             .filter(|declared| is_same(names, declared.paths()) && is_plain(declared))
             .find_map(|declared| {
                 let filter = match declared.filter() {
-                    None => return Some((values.clone(), declared.index.collation)),
+                    None => return Some((values.clone(), own_collation(meta, declared.index))),
                     Some(filter) => filter.ok()?,
                 };
                 if meets(document, &filter) {
                     let condition = together(values.clone(), filter);
-                    return Some((condition, declared.index.collation));
+                    return Some((condition, own_collation(meta, declared.index)));
                 }
                 partial.get_or_insert(filter);
                 None
@@ -141,6 +141,20 @@ impl UniqueKey {
             && (!self.changed || self.fields.iter().all(|(path, own)| is_same(path, own)))
     }
 
+    /// Why an upsert by a condition that demands this key alone is refused, where the key's index compares otherwise than the
+    /// condition: it would insert a document beside one that it does not find, and that the index takes for the same.
+    pub(crate) fn compares_otherwise(&self, meta: &'static DocumentMeta) -> Error {
+        let names: Vec<&str> = self.fields.iter().map(|(path, _)| path.as_str()).collect();
+        Error::Query {
+            collection: meta.collection,
+            message: format!(
+                "the unique index on `{}` compares by a collation of its own, and the condition by that of the collection: use \
+                 `update_by(…).upsert()`, which compares as the index does, or give the update the same `collation`",
+                names.join("`, `")
+            ),
+        }
+    }
+
     /// The condition of the document with these values, if it does not fit the whole condition.
     pub(crate) fn others(&self, condition: &Document) -> Option<Document> {
         if self.collation.is_some() {
@@ -171,27 +185,111 @@ fn demanded(condition: &Document, paths: &[impl AsRef<str>]) -> Option<Vec<(Stri
 /// [`Error::Query`] where the condition demands no unique key.
 pub(crate) fn demands_key(graph: &Graph, meta: &'static DocumentMeta, condition: &Document) -> Result<()> {
     if UniqueKey::all_of(graph, meta, condition, &Document::new()).is_empty() {
-        return Err(Error::Query {
-            collection: meta.collection,
-            message: no_key(meta),
-        });
+        return Err(no_key(meta));
     }
     Ok(())
 }
 
-fn no_key(meta: &DocumentMeta) -> String {
+/// The index of a unique key: what it demands of the documents that it holds, and how it compares.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct KeyIndex {
+    pub(crate) partial: Option<Document>,
+    /// Where that is not as its collection does.
+    pub(crate) collation: Option<CollationMeta>,
+}
+
+/// The index of the unique key of these fields, of which `condition` demands the values. It may demand more: the scope of a handle
+/// gives the values of fields that are left out.
+///
+/// # Errors
+/// [`Error::Query`] where they are no unique key, where one of them has no value, and where several partial indexes are on them.
+pub(crate) fn index_of(
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    names: &[&str],
+    condition: &Document,
+) -> Result<KeyIndex> {
+    let refused = |message: String| Error::Query {
+        collection: meta.collection,
+        message,
+    };
+    for name in names {
+        if implied::demanded(condition, name).is_none() {
+            return Err(refused(format!(
+                "a document is found by the value of `{name}`, and `null` is none: several documents may lack the field. Use `find` with \
+                 a condition"
+            )));
+        }
+    }
+    let is_given = |path: &str| names.contains(&path) || implied::demanded(condition, path).is_some();
+    let holds_names = |paths: &[&str]| names.iter().all(|name| paths.contains(name));
+    if names == ["_id"] {
+        return Ok(KeyIndex::default());
+    }
+    let mut implied = graph.outgoing(meta).filter_map(indexes::referred_once);
+    if implied.any(|paths| {
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        holds_names(&paths) && paths.iter().all(|path| is_given(path))
+    }) {
+        return Ok(KeyIndex::default());
+    }
+    let (mut whole, mut partial) = (Vec::new(), Vec::new());
+    for declared in unique(meta).filter(is_plain) {
+        let paths: Vec<&str> = declared.paths().collect();
+        if !holds_names(&paths) || !paths.iter().all(|path| is_given(path)) {
+            continue;
+        }
+        let collation = own_collation(meta, declared.index);
+        match declared.filter().transpose()? {
+            Some(filter) if excludes(condition, &filter) => {}
+            Some(filter) if !demands(condition, &filter) => partial.push(KeyIndex {
+                partial: Some(filter),
+                collation,
+            }),
+            _ => whole.push(KeyIndex {
+                partial: None,
+                collation,
+            }),
+        }
+    }
+    // One that compares as its collection does tells more values apart.
+    whole.sort_by_key(|index| index.collation.is_some());
+    match (whole.into_iter().next(), partial.pop()) {
+        (Some(index), _) => Ok(index),
+        (None, Some(index)) if partial.is_empty() => Ok(index),
+        (None, Some(_)) => Err(refused(format!(
+            "`{}` is the key of several indexes, each of which holds a part of the documents: use `find`, `update_first`, `delete_first` \
+             with a condition",
+            names.join("`, `")
+        ))),
+        (None, None) => Err(no_key(meta)),
+    }
+}
+
+fn no_key(meta: &DocumentMeta) -> Error {
     let mut keys = vec!["`_id`".to_owned()];
     keys.extend(unique(meta).map(|declared| {
         let fields: Vec<String> = declared.paths().map(|path| format!("`{path}`")).collect();
         let of = declared.variant.map(|(_, name)| format!(" of `{name}`"));
         fields.join(" and ") + &of.unwrap_or_default()
     }));
-    format!(
-        "the condition finds one document only if it demands a value (`eq`) of each field of a unique key, of which `{}` has: {}. Demand \
-         one of them, declare the key by `#[index(unique)]`, or use `find`, `update_where`, `update_first`",
-        meta.name,
-        keys.join("; ")
-    )
+    Error::Query {
+        collection: meta.collection,
+        message: format!(
+            "one document is found by a value of each field of a unique key, of which `{}` has: {}. A field may be left out where the \
+             scope of the handle gives its value. Name all fields of one key, declare the key by `#[index(unique)]`, or use `find`, \
+             `update_where`, `update_first`",
+            meta.name,
+            keys.join("; ")
+        ),
+    }
+}
+
+/// The collation of an index, where it compares otherwise than its collection.
+fn own_collation(meta: &DocumentMeta, index: &IndexMeta) -> Option<CollationMeta> {
+    let is_simple = |collation: &CollationMeta| collation.locale == "simple";
+    let own = index.collation.filter(|own| meta.collation.as_ref() != Some(own));
+    own.filter(|own| meta.collation.is_some() || !is_simple(own))
 }
 
 /// The declared unique indexes.
@@ -227,6 +325,17 @@ fn demands(condition: &Document, partial: &Document) -> bool {
                 Some(("$in", Bson::Array(values))) => demanded.is_some_and(|one| values.contains(one)),
                 _ => false,
             }
+    })
+}
+
+/// Whether a condition demands another value than that of a partial index, which holds none of the documents that match then.
+fn excludes(condition: &Document, partial: &Document) -> bool {
+    partial.iter().any(|(path, rule)| {
+        if let ("$and", Bson::Array(all)) = (path.as_str(), rule) {
+            let mut all = all.iter().filter_map(Bson::as_document);
+            return all.any(|one| excludes(condition, one));
+        }
+        matches!(operator(rule), Some(("$eq", value)) if implied::demanded(condition, path).is_some_and(|other| other != value))
     })
 }
 

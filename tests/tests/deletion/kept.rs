@@ -269,7 +269,7 @@ fn a_deleted_document_leaves_its_unique_key_to_others() {
         let taken = all.users.restore(2).await;
         assert!(matches!(taken, Err(Error::DuplicateKey { .. })), "{taken:?}");
         all.users
-            .update_by(|u| u.slug.eq("bob"))
+            .update_by(|u| u.slug, "bob")
             .set(|u| u.slug, "bert")
             .await
             .unwrap();
@@ -288,7 +288,7 @@ fn copies_in_deleted_documents_follow_and_versions_are_raised() {
         all.users.delete(2).await.unwrap();
         all.users.restore(2).await.unwrap();
         // A deleted document may have had the same key.
-        let among_all = all.users.with_deleted().get_by(|u| u.slug.eq("bob")).await;
+        let among_all = all.users.with_deleted().get_by(|u| u.slug, "bob").await;
         assert!(matches!(among_all, Err(Error::Query { .. })), "{among_all:?}");
         // The deletion and the restoration are changes: what was read before is old.
         assert_eq!(all.users.get(2).required().await.unwrap().version, 3);
@@ -824,7 +824,7 @@ fn deletions_and_restorations_cost_what_the_guide_says() {
         all.users.delete(2).await.unwrap();
         // A project might refer to the user with `restrict`, before the deletion and after it.
         assert_eq!(t.commands.take(), ["find", "find", "update", "find", "find"]);
-        let acme = all.odm.scoped::<User>(|u| u.name.eq("Ada")).unwrap();
+        let acme = all.odm.scoped(User::paths().name, "Ada").unwrap();
         acme.collection::<User>().get(1).required().await.unwrap();
         assert_eq!(sent(&t), 1, "a scope is a condition");
     });

@@ -722,7 +722,7 @@ fn a_restoration_takes_a_target_of_another_tenant_for_one_that_is_there() {
             firm,
         };
         odm.collection::<Job>().insert(job).await.unwrap();
-        let jobs = odm.scoped::<Job>(|j| j.tenant.eq(1)).unwrap().collection::<Job>();
+        let jobs = odm.scoped(Job::paths().tenant, 1).unwrap().collection::<Job>();
         assert_eq!(jobs.delete(1).await.unwrap().deleted, 1);
         assert_eq!(jobs.restore(1).await.unwrap(), restored(0));
         odm.collection::<Firm>().delete(1).await.unwrap();

@@ -563,7 +563,7 @@ macro_rules! inserts {
             ),
             (
                 "upsert by a key",
-                all.update_by(|d| d.id.eq(1))
+                all.update_by(|d| d.id, 1)
                     .inc(|d| d.coins, 1)
                     .upsert()
                     .await
@@ -613,7 +613,7 @@ fn an_id_that_another_document_has_is_no_contention() {
         let odm = Odm::new(t.db.clone(), models![Drawer, Thing]).unwrap();
         odm.sync().await.unwrap();
         let rooms = Odm::new(t.db.clone(), models![Room]).unwrap();
-        let of_tenant = |tenant: i32| rooms.scoped::<Room>(|r| r.tenant.eq(tenant)).unwrap();
+        let of_tenant = |tenant: i32| rooms.scoped(Room::paths().tenant, tenant).unwrap();
         let room = || NewRoom { id: 1, coins: 1 };
         of_tenant(2).collection::<Room>().insert(room()).await.unwrap();
         odm.collection::<Small>()

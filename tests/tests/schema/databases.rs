@@ -125,7 +125,7 @@ fn handles_of_one_database_share_what_they_know() {
 fn options_and_scopes_go_on_in_another_database() {
     with_db(async |t| {
         let odm = base(&t).await;
-        let scoped = odm.scoped::<Customer>(|c| c.name.eq("Kate")).unwrap();
+        let scoped = odm.scoped(Customer::paths().name, "Kate").unwrap();
         let other = scoped.with_database(&format!("{}_b", t.db.name()));
         let bob = NewCustomer {
             id: 1,

@@ -415,7 +415,7 @@ fn a_view_follows_its_declaration() {
             odm_tests::skip("needs a server that changes the pipeline of a view");
         }
         // The scope of a handle does not get into the view.
-        let scoped = odm.scoped::<Order>(|o| o.cents.eq(1)).unwrap();
+        let scoped = odm.scoped(Order::paths().cents, 1).unwrap();
         scoped.sync().await.unwrap();
         let plan = odm.plan().await.unwrap();
         assert!(plan.is_empty(), "{plan}");

@@ -148,7 +148,7 @@ fn documents_with_search_indexes_are_usable_where_there_is_no_search() {
         odm.sync().await.unwrap();
         assert!(odm.plan().await.unwrap().is_empty());
 
-        let acme = odm.scoped::<Book>(|b| b.tenant.eq("acme")).unwrap();
+        let acme = odm.scoped(Book::paths().tenant, "acme").unwrap();
         let books = acme.collection::<Book>();
         let new = NewBook {
             id: 1,
@@ -176,7 +176,7 @@ fn documents_with_search_indexes_are_usable_where_there_is_no_search() {
 fn a_search_is_the_first_stage_and_the_scope_of_the_handle_follows() {
     with_db(async |t| {
         let (odm, recorded) = recorded(odm_tests::options(false).await, &t.db).await;
-        let acme = odm.scoped::<Book>(|b| b.tenant.eq("acme")).unwrap();
+        let acme = odm.scoped(Book::paths().tenant, "acme").unwrap();
         let books = acme.collection::<Book>();
         let search = books
             .search("default", |b| {

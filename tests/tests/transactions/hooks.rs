@@ -262,7 +262,7 @@ const OPERATIONS: &[Operation] = &[
         |on| {
             async move {
                 on.orders
-                    .update_by(|o| o.number.eq(102))
+                    .update_by(|o| o.number, 102)
                     .inc(|o| o.cents, 5)
                     .await
                     .map(drop)
@@ -374,7 +374,7 @@ const OPERATIONS: &[Operation] = &[
     ),
     (
         "delete by a unique key",
-        |on| async move { on.orders.delete_by(|o| o.number.eq(102)).await.map(drop) }.boxed(),
+        |on| async move { on.orders.delete_by(|o| o.number, 102).await.map(drop) }.boxed(),
         &["2:20 > -"],
     ),
     (

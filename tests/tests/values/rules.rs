@@ -651,7 +651,7 @@ fn a_reference_by_a_normalized_key_is_normalized() {
             Err(Error::MissingReference { .. })
         ));
         // What refers to a member is found when it is deleted.
-        members.delete_by(|m| m.login.eq("KATE")).await.unwrap();
+        members.delete_by(|m| m.login, "KATE").await.unwrap();
         let left = notes.find_all().all().await.unwrap();
         let left: Vec<_> = left
             .into_iter()

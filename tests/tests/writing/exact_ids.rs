@@ -138,7 +138,7 @@ fn a_deletion_of_one_document_is_sent_by_its_exact_id() {
         };
         for standalone in [false, true] {
             let (odm, sent) = recorded(&t, options(standalone).await).await;
-            let scoped = odm.scoped::<Board>(|b| b.tenant.eq("a")).unwrap();
+            let scoped = odm.scoped(Board::paths().tenant, "a").unwrap();
             for (handle, scope) in [(odm.clone(), false), (scoped, true)] {
                 for (name, delete) in &boards {
                     fill(&t).await;
@@ -171,7 +171,7 @@ fn a_deletion_of_one_document_is_sent_by_its_exact_id() {
 fn a_condition_that_repeats_the_scope_is_sent_once() {
     with_db(async |t| {
         let (odm, sent) = recorded(&t, options(false).await).await;
-        let scoped = odm.scoped::<Board>(|b| b.tenant.eq("a")).unwrap();
+        let scoped = odm.scoped(Board::paths().tenant, "a").unwrap();
         let notes = scoped.collection::<Note>();
         fill(&t).await;
         sent.take("notes");

@@ -281,7 +281,7 @@ fn an_upsert_that_would_insert_what_can_not_be_read_is_refused() {
         lacks(of_away.set(|a| a.away.y, 1).upsert().await, &["away.x"]);
         let by_owner = accounts.update_where(|a| a.owner.eq("a")).set(|a| a.cents, 1);
         lacks(by_owner.upsert().await, &["_id", "home"]);
-        let by_key = accounts.update_by(|a| a.owner.eq("a")).set(|a| a.cents, 1);
+        let by_key = accounts.update_by(|a| a.owner, "a").set(|a| a.cents, 1);
         lacks(by_key.upsert().await, &["_id", "home"]);
         let returning = update().set(|a| a.cents, 1).upsert().returning().await;
         lacks(returning.map(|_| Default::default()), &["owner", "home"]);
@@ -367,7 +367,7 @@ fn good() -> NewGood {
 fn a_new_document_begins_with_the_defaults_beside_the_fields_of_the_library() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Good, Offer]).unwrap();
-        let of_tenant = odm.scoped::<Good>(|g| g.tenant.eq(1)).unwrap();
+        let of_tenant = odm.scoped(Good::paths().tenant, 1).unwrap();
         {
             let goods = of_tenant.collection::<Good>();
             let set = goods
@@ -404,10 +404,7 @@ fn a_new_document_begins_with_the_defaults_beside_the_fields_of_the_library() {
 fn only_documents_that_can_not_be_read_are_refused() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Good, Offer]).unwrap();
-        let goods = odm
-            .scoped::<Good>(|g| g.tenant.eq(1))
-            .unwrap()
-            .collection::<Good>();
+        let goods = odm.scoped(Good::paths().tenant, 1).unwrap().collection::<Good>();
         // An alias of `Option` may be missing, one value of a list is demanded, and a placed push is cut.
         let update = goods
             .update_where(|g| g.id.eq(1) & g.name.in_(["a"]))

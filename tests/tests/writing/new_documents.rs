@@ -161,7 +161,7 @@ fn an_upsert_inserts_the_id_of_its_new_document() {
         let team = odm.collection::<Team>().insert(team).await.unwrap();
         let users = odm.collection::<User>();
         let upsert = |points: u32| {
-            let user = users.update_by(|u| u.email.eq("kate@blog.org"));
+            let user = users.update_by(|u| u.email, "kate@blog.org");
             user.set(|u| u.points, points).upsert_with(kate(&team))
         };
         let first = upsert(1).await.unwrap();

@@ -270,15 +270,15 @@ fn a_unique_key_names_a_document_as_its_id_does() {
         let users = odm.collection::<User>();
         users.insert(user(1, "kate@example.com")).await.unwrap();
         t.commands.clear();
-        let kate = || users.get_by(|u| u.email.eq("kate@example.com"));
+        let kate = || users.get_by(|u| u.email, "kate@example.com");
         assert_eq!(kate().await.unwrap().map(|u| u.id), Some(1));
         assert_eq!(kate().required().await.unwrap().id, 1);
         let counted = users
-            .update_by(|u| u.email.eq("kate@example.com"))
+            .update_by(|u| u.email, "kate@example.com")
             .inc(|u| u.visits, 1);
         assert_eq!(counted.await.unwrap().modified, 1);
         let after = users
-            .update_by(|u| u.email.eq("kate@example.com"))
+            .update_by(|u| u.email, "kate@example.com")
             .inc(|u| u.visits, 1);
         let after = after.returning().await.unwrap();
         assert_eq!((after.visits, after.version), (2, 2));
@@ -287,9 +287,9 @@ fn a_unique_key_names_a_document_as_its_id_does() {
         // A key of two fields, with rules.
         let queue = queue_of_tasks(&odm).await;
         let tasks = odm.collection::<Task>();
-        let done = tasks.update_by(|t| t.queue.eq(queue) & t.name.eq("task 2"));
+        let done = tasks.update_by(|t| (t.queue, t.name), (queue, "task 2"));
         assert_eq!(done.set(|t| t.state, "done").await.unwrap().matched, 1);
-        let deleted = tasks.delete_by(|t| t.queue.eq(queue) & t.name.eq("task 1"));
+        let deleted = tasks.delete_by(|t| (t.queue, t.name), (queue, "task 1"));
         assert_eq!(deleted.await.unwrap().deleted, 1);
         assert_eq!(
             odm.collection::<Queue>()
@@ -302,7 +302,7 @@ fn a_unique_key_names_a_document_as_its_id_does() {
         );
 
         let gone = users
-            .update_by(|u| u.email.eq("x"))
+            .update_by(|u| u.email, "x")
             .inc(|u| u.visits, 1)
             .await
             .unwrap_err();
@@ -310,7 +310,7 @@ fn a_unique_key_names_a_document_as_its_id_does() {
             gone.to_string(),
             r#"users: no document has `email` { "$eq": "x" }"#
         );
-        let gone = users.get_by(|u| u.email.eq("x")).required().await.unwrap_err();
+        let gone = users.get_by(|u| u.email, "x").required().await.unwrap_err();
         assert!(
             matches!(
                 gone,
@@ -330,30 +330,107 @@ fn a_unique_key_names_a_document_as_its_id_does() {
             .await
             .unwrap_err();
         assert_eq!(none.to_string(), "users: no document matches");
-        let missing = users.delete_by(|u| u.email.eq("x")).await;
+        let missing = users.delete_by(|u| u.email, "x").await;
         assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
-        let missing = users.delete_by(|u| u.email.eq("x")).optional();
+        let missing = users.delete_by(|u| u.email, "x").optional();
         assert_eq!(missing.await.unwrap(), None);
     });
 }
 
 #[odm_tests::test]
-fn a_condition_that_several_may_match_is_no_key() {
+fn a_document_without_the_value_has_no_key() {
     with_db(async |t| {
-        let odm = odm(&t).await;
-        let tasks = odm.collection::<Task>();
+        let users = odm(&t).await.collection::<User>();
         t.commands.clear();
-        let refused = tasks.get_by(|t| t.name.eq("a")).await.unwrap_err();
+        let refused = users.get_by(|u| u.nick, None).await.unwrap_err();
         assert!(matches!(refused, Error::Query { .. }), "{refused}");
         let told = refused.to_string();
-        assert!(told.contains("`_id`; `queue` and `name`"), "{told}");
-        let refused = tasks.update_by(|t| t.state.eq("a")).set(|t| t.state, "b").await;
+        assert!(told.contains("`nick`, and `null` is none"), "{told}");
+        let refused = users.update_by(|u| u.nick, None).set(|u| u.visits, 1).await;
         assert!(matches!(refused, Err(Error::Query { .. })), "{refused:?}");
-        let refused = tasks.delete_by(|t| t.state.eq("a")).await;
+        let refused = users.delete_by(|u| u.nick, None).await;
         assert!(matches!(refused, Err(Error::Query { .. })), "{refused:?}");
-        let refused = odm.collection::<User>().get_by(|u| u.email.gt("a")).await;
-        assert!(matches!(refused, Err(Error::Query { .. })), "{refused:?}");
+        let scope = users.odm().scoped(User::paths().nick, None);
+        assert!(matches!(scope, Err(Error::Query { .. })), "{scope:?}");
         assert!(t.commands.take().is_empty(), "nothing is sent");
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "guests", version)]
+struct Guest {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[index(unique, collation(locale = "en", strength = 2))]
+    name: String,
+    #[serde(default)]
+    #[embed(max = 2)]
+    notes: Vec<String>,
+    #[serde(default)]
+    visits: i64,
+    #[serde(default)]
+    version: i64,
+}
+
+fn guest(name: &str) -> Guest {
+    Guest {
+        id: ObjectId::new(),
+        name: name.into(),
+        notes: Vec::new(),
+        visits: 0,
+        version: 0,
+    }
+}
+
+/// A collection keeps its collation, so one that exists has a key without regard to case by the collation of an index.
+#[odm_tests::test]
+fn a_key_is_compared_by_the_collation_of_its_index() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Guest]).unwrap();
+        odm.sync().await.unwrap();
+        let guests = odm.collection::<Guest>();
+        let kate = guests.insert(guest("Kate")).await.unwrap();
+        assert_eq!(guests.find(|g| g.name.eq("KATE")).one().await.unwrap(), None);
+        assert_eq!(
+            guests.get_by(|g| g.name, "KATE").await.unwrap(),
+            Some(kate.clone())
+        );
+        let again = guests.insert(guest("kate")).or_get_by(|g| g.name);
+        let again = again.await.unwrap();
+        assert!(!again.inserted, "{again:?}");
+        // As one command, and where a bound makes it a read and a write by the id.
+        guests
+            .update_by(|g| g.name, "KATE")
+            .inc(|g| g.visits, 1)
+            .await
+            .unwrap();
+        let noted = guests
+            .update_by(|g| g.name, "KATE")
+            .push(|g| g.notes, "late")
+            .returning()
+            .await
+            .unwrap();
+        assert_eq!((noted.visits, noted.notes.len()), (1, 1));
+        let upserted = guests
+            .update_by(|g| g.name, "KATE")
+            .inc(|g| g.visits, 1)
+            .upsert()
+            .await
+            .unwrap();
+        assert_eq!((upserted.matched, upserted.upserted), (1, None));
+        // The condition of another update compares as the collection does, and would insert a second document.
+        let refused = guests
+            .update_where(|g| g.name.eq("KATE"))
+            .inc(|g| g.visits, 1)
+            .upsert()
+            .await;
+        let refused = refused.expect_err("the index takes both for one").to_string();
+        assert!(refused.contains("update_by(…).upsert()"), "{refused}");
+        assert_eq!(guests.delete_by(|g| g.name, "kATE").await.unwrap().deleted, 1);
+        assert!(matches!(
+            guests.delete_by(|g| g.name, "kate").await,
+            Err(Error::NotFound { .. })
+        ));
     });
 }
 
@@ -363,14 +440,14 @@ fn an_upsert_by_a_unique_key_inserts_with_it() {
         let odm = odm(&t).await;
         let members = odm.collection::<Member>();
         let visit = || {
-            let visit = members.update_by(|m| m.email.eq("kate@example.com"));
+            let visit = members.update_by(|m| m.email, "kate@example.com");
             visit.inc(|m| m.visits, 1).upsert()
         };
         assert!(visit().await.unwrap().upserted.is_some());
         let again = visit().await.unwrap();
         assert_eq!((again.upserted, again.modified), (None, 1));
         let kate = members
-            .get_by(|m| m.email.eq("kate@example.com"))
+            .get_by(|m| m.email, "kate@example.com")
             .required()
             .await
             .unwrap();
@@ -412,9 +489,7 @@ fn of_many_clients_one_inserts_and_the_others_get_its_document() {
         };
         let taken = users.insert(taken).or_get_by(|u| u.email).await;
         assert!(matches!(taken, Err(Error::DuplicateKey { .. })), "{taken:?}");
-        // Fields that are no key, and a key without a value.
-        let refused = users.insert(user(22, "c")).or_get_by(|u| u.visits).await;
-        assert!(matches!(refused, Err(Error::Query { .. })), "{refused:?}");
+        // A key without a value.
         let refused = users.insert(user(22, "c")).or_get_by(|u| u.nick).await;
         assert!(matches!(refused, Err(Error::Query { .. })), "{refused:?}");
     });
@@ -586,7 +661,7 @@ fn user_input_in_a_key_is_a_value() {
         let users = odm.collection::<User>();
         users.insert(user(1, "a")).await.unwrap();
         let input = r#"{ "$gt": "" }"#;
-        assert_eq!(users.get_by(|u| u.email.eq(input)).await.unwrap(), None);
+        assert_eq!(users.get_by(|u| u.email, input).await.unwrap(), None);
         let made = users.insert(user(2, input)).or_get_by(|u| u.email).await.unwrap();
         assert!(made.inserted);
         let stored = users.driver::<odm::bson::Document>();

@@ -439,7 +439,7 @@ fn a_version_that_differs_refuses_a_patch() {
         assert!(matches!(returned, Err(Error::Conflict { .. })), "{returned:?}");
         let absent = users.update(7).if_match(IfMatch::ANY).apply(name()).await;
         assert!(matches!(absent, Err(Error::NotFound { .. })), "{absent:?}");
-        let by_key = users.update_by(|u| u.id.eq(1)).if_version(4).apply(name()).await;
+        let by_key = users.update_by(|u| u.id, 1).if_version(4).apply(name()).await;
         assert!(matches!(by_key, Err(Error::Query { .. })), "{by_key:?}");
 
         let deleted = users.delete(1).if_version(3).await;

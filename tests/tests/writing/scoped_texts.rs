@@ -36,7 +36,7 @@ fn folding() -> Collation {
 }
 
 fn of(odm: &Odm, tenant: &str) -> Odm {
-    odm.scoped::<Plain>(|p| p.tenant.eq(tenant)).unwrap()
+    odm.scoped(Plain::paths().tenant, tenant).unwrap()
 }
 
 /// A document of each of three tenants, in both collections: 1 of `acme`, 2 of `ACME`, 3 of `acme` with a line break.
@@ -254,7 +254,7 @@ fn a_value_that_a_collation_could_mistake_is_refused() {
     with_db(async |t| {
         let names = || vec!["acme".to_owned()];
         let odm = Odm::new(t.db.clone(), models![Listed]).unwrap();
-        let acme = odm.scoped::<Listed>(|s| s.tenant.eq(names())).unwrap();
+        let acme = odm.scoped(Listed::paths().tenant, names()).unwrap();
         let all = acme.collection::<Listed>();
         all.insert(NewListed {
             id: 1,
@@ -286,11 +286,11 @@ fn a_value_that_a_collation_could_mistake_is_refused() {
         );
         refused(all.delete_all().collation(folding()).await.unwrap_err());
         let odm = Odm::new(t.db.clone(), models![Listed, FoldedListed]).unwrap();
-        refused(odm.scoped::<Listed>(|s| s.tenant.eq(names())).unwrap_err());
+        refused(odm.scoped(Listed::paths().tenant, names()).unwrap_err());
         let folded = Odm::new(t.db.clone(), models![Plain, Folded]).unwrap();
         refused(
             folded
-                .scoped::<Plain>(|p| p.tenant.eq("a".repeat(4_097)))
+                .scoped(Plain::paths().tenant, "a".repeat(4_097))
                 .unwrap_err(),
         );
     });

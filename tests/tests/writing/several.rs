@@ -613,7 +613,7 @@ fn what_does_not_tell_variants_apart_is_refused() {
         let watched = odm.collection::<Login>().watch_all().start().await;
         let refused = watched.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(refused.contains("of which variant"), "{refused}");
-        let scoped = odm.scoped::<Login>(|l| l.address.eq("10.0.0.1"));
+        let scoped = odm.scoped(Login::paths().address, "10.0.0.1");
         let refused = scoped.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(refused.contains("common"), "{refused}");
 
@@ -733,20 +733,19 @@ fn a_unique_key_of_a_variant_or_of_the_enum_names_one_document() {
         assert!(refused.is_ok_and(|found| found.inserted), "`_id` is a key");
 
         // The condition of a variant's path says which variant it is.
-        let named = all.get_by(|t| t.seat.label.eq("A1")).await.unwrap();
+        let named = all.get_by(|t| t.seat.label, "A1").await.unwrap();
         assert_eq!(named, Some(Ticket::Seat(seat(1, "A1"))));
-        let named = seats.get_by(|s| s.number.eq(10)).await.unwrap();
+        let named = seats.get_by(|s| s.number, 10).await.unwrap();
         assert_eq!(named, Some(seat(1, "A1")));
-        let with_holder = |t: TicketFields| t.pass.label.eq("A1") & t.pass.holder.eq("Kate".to_owned());
-        assert_eq!(all.get_by(with_holder).await.unwrap().unwrap().id(), &2);
-        let moved = all
-            .update_by(|t| t.seat.label.eq("A1"))
-            .set(|t| t.seat.label, "B1");
+        // Of a partial index, the document that it holds.
+        let held = all.get_by(|t| t.pass.label, "A1").await.unwrap();
+        assert_eq!(held.unwrap().id(), &2);
+        let moved = all.update_by(|t| t.seat.label, "A1").set(|t| t.seat.label, "B1");
         assert_eq!(moved.await.unwrap().modified, 1);
-        let deleted = all.delete_by(|t| t.seat.label.eq("B1")).await.unwrap();
+        let deleted = all.delete_by(|t| t.seat.label, "B1").await.unwrap();
         assert_eq!(deleted.deleted, 1);
         let refused = all
-            .get_by(|t| t.pass.holder.eq("Kate".to_owned()))
+            .get_by(|t| t.pass.holder, "Kate".to_owned())
             .await
             .unwrap_err();
         let refused = refused.to_string();

@@ -10,6 +10,7 @@ pub(crate) mod expression;
 mod flattened;
 pub(crate) mod operand;
 pub(crate) mod seen;
+pub(crate) mod unique;
 
 use crate::model::copy::Entry;
 use crate::model::geo::{Area, Geometry, Located, Meters, Point};

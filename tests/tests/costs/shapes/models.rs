@@ -324,7 +324,7 @@ macro_rules! declare {
                 "update the first" |on| {
                     on.collection::<Tool>().update_first(|t| t.id.gte(9)).sort(|t| t.id.asc()).set(|t| t.note, "x")
                 };
-                "update by a unique key" |on| on.collection::<Tool>().update_by(|t| t.code.eq("t9")).set(|t| t.note, "y");
+                "update by a unique key" |on| on.collection::<Tool>().update_by(|t| t.code, "t9").set(|t| t.note, "y");
                 "change a copied field" ["hosts" 2] |on| on.collection::<Host>().update(2).set(|h| h.name, "x");
                 "change a copied field, and return" |on| {
                     on.collection::<Host>().update(2).set(|h| h.name, "y").returning()

@@ -2033,7 +2033,7 @@ fn kept() -> Edge {
 }
 
 fn of(odm: &Odm, tenant: &str) -> Odm {
-    odm.scoped::<Shelf>(|s| s.tenant.eq(tenant)).unwrap()
+    odm.scoped(Shelf::paths().tenant, tenant).unwrap()
 }
 
 fn volume(id: i32, shelf: i32) -> NewVolume {

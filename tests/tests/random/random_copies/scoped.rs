@@ -13,7 +13,7 @@ pub(super) fn tenant_of(id: i32) -> &'static str {
 }
 
 pub(super) fn scoped(odm: &Odm, tenant: &str) -> Odm {
-    odm.scoped::<Shelf>(|s| s.tenant.eq(tenant)).unwrap()
+    odm.scoped(Shelf::paths().tenant, tenant).unwrap()
 }
 
 /// The outcome of a write that changes nothing: it has found no document of the tenant, or is refused.
