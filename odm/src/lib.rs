@@ -686,7 +686,8 @@ pub mod types {
     pub use crate::model::described::Described;
     pub use crate::model::document::IntoText;
     pub use crate::model::path::{
-        At, Each, Flattened, Kept, MayBeMissing, Needed, OwnSerde, Plain, ReadOnly, Root, Single, Writable,
+        At, Each, Flattened, HasKey, Kept, MayBeMissing, Needed, NoPart, OwnFields, OwnSerde, PartOf,
+        PartWithin, Plain, ReadOnly, Root, Single, Writable,
     };
     pub use crate::model::reference::{OneTarget, PointsTo, ReferenceTo};
     pub use crate::model::shape::Number;

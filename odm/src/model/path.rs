@@ -129,20 +129,31 @@ pub struct PathEnd {
 }
 
 /// Field number `I` of the document `O` as a part of a unique key.
-#[doc(hidden)]
 pub struct PartOf<O, const I: usize>(PhantomData<fn() -> O>);
 
 /// A field of the struct in field number `I` of the document `O`, as a part of a unique key.
-#[doc(hidden)]
 pub struct PartWithin<O, const I: usize>(PhantomData<fn() -> O>);
 
 /// What is no part of a unique key: the document itself, and the items of an array.
-#[doc(hidden)]
 pub struct NoPart(());
 
 /// A document that has a unique key of the parts `K`: one field, or a tuple of them. The derive implements it for the keys that it
-/// knows. A key with a field of an embedded struct, and those of documents of several types, are looked up when the operation runs.
-#[doc(hidden)]
+/// knows. Of a key with a field of an embedded struct, and of the keys of documents of several types, it is looked up when the operation
+/// runs whether they are declared.
+///
+/// ```no_run
+/// # use samples::model::*;
+/// use odm::types::HasKey;
+/// use odm::write::KeyValues;
+///
+/// async fn is_taken<T, K, V>(all: &Collection<T>, key: fn(T::Paths) -> K, value: V) -> odm::Result<bool>
+/// where
+///     T: Document + HasKey<K::Parts>,
+///     K: KeyValues<T, V>,
+/// {
+///     Ok(all.get_by(key, value).await?.is_some())
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no unique key of these fields",
     label = "no unique index is declared on exactly these fields",
@@ -153,7 +164,6 @@ pub struct NoPart(());
 pub trait HasKey<K> {}
 
 /// Fields of a document itself, and of nothing within it.
-#[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a scope is by a field of the document itself",
     label = "one of these is a field of an embedded struct, or of an array's items",

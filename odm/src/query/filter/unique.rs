@@ -39,12 +39,19 @@ pub trait KeyFields<R> {
     label = "one value for one field, or a tuple of as many values as there are fields",
     note = "one field: `get_by(|p| p.email, email)`; several: `get_by(|p| (p.shop, p.number), (shop, number))`"
 )]
-pub trait KeyValues<R, V>: KeyFields<R> {
+pub trait KeyValues<R, V> {
+    /// What a document has to have a unique key of.
+    #[doc(hidden)]
+    type Parts;
+    /// The stored names of the fields.
+    #[doc(hidden)]
+    fn names(&self) -> Vec<&'static str>;
     /// The condition that each field has its value.
     #[doc(hidden)]
     fn equal(self, values: V) -> Filter<R>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<R, T: ?Sized, P: Step, C> KeyFields<R> for Path<R, T, P, C> {
     type Parts = P::Part;
 
@@ -53,9 +60,16 @@ impl<R, T: ?Sized, P: Step, C> KeyFields<R> for Path<R, T, P, C> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<R, T, P: Step + Holds<T, As: Whole<T>>, C: Codec<T>, V: Operand<T>> KeyValues<R, V>
     for Path<R, T, P, C>
 {
+    type Parts = P::Part;
+
+    fn names(&self) -> Vec<&'static str> {
+        vec![P::PATH]
+    }
+
     fn equal(self, value: V) -> Filter<R> {
         Filter::of_field::<P>("$eq", encode_bson::<T, C>(P::PATH, value), false)
     }
@@ -63,6 +77,7 @@ impl<R, T, P: Step + Holds<T, As: Whole<T>>, C: Codec<T>, V: Operand<T>> KeyValu
 
 macro_rules! of_several {
     ($($field:ident $value:ident)*) => {
+        #[diagnostic::do_not_recommend]
         impl<R, $($field: KeyFields<R>),*> KeyFields<R> for ($($field,)*) {
             type Parts = ($($field::Parts,)*);
 
@@ -73,7 +88,16 @@ macro_rules! of_several {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<R, $($field: KeyValues<R, $value>, $value),*> KeyValues<R, ($($value,)*)> for ($($field,)*) {
+            type Parts = ($($field::Parts,)*);
+
+            #[allow(non_snake_case)]
+            fn names(&self) -> Vec<&'static str> {
+                let ($($field,)*) = self;
+                [$($field.names()),*].concat()
+            }
+
             #[allow(non_snake_case)]
             fn equal(self, values: ($($value,)*)) -> Filter<R> {
                 let (($($field,)*), ($($value,)*)) = (self, values);
