@@ -385,7 +385,7 @@ fn extended_reference() {
         measured.row("place an order");
         orders.get(7).await.expect("an order");
         measured.row("read an order");
-        let hers = || orders.of(Ref::<Customer>::new(1));
+        let hers = || orders.children_of(Ref::<Customer>::new(1));
         hers().page(20).await.expect("a page");
         measured.row("a page of the orders of a customer");
         indexed(
@@ -449,7 +449,7 @@ fn subset() {
         measured.row("insert ten reviews");
         products.get(1).await.expect("a product");
         measured.row("read the product with its newest ten");
-        let all = || reviews.of(Ref::<Product>::new(1));
+        let all = || reviews.children_of(Ref::<Product>::new(1));
         all().page(5).await.expect("a page");
         measured.row("a page of all reviews");
         let explain = all().explain().await.expect("explained");
@@ -700,7 +700,7 @@ fn tree() {
         measured.row("insert a category with three ancestors, by `add`");
         categories.get(3).await.expect("a category");
         measured.row("breadcrumbs");
-        let children = || categories.of(Ref::<Category>::new(2));
+        let children = || categories.children_of(Ref::<Category>::new(2));
         children().page(20).await.expect("a page");
         measured.row("a page of the children");
         indexed(&children().explain().await.expect("explained"), "parent_1_name_1");

@@ -83,7 +83,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
     show(&order);
 
     // The newest orders of one customer, page by page.
-    let page = orders.of(order.customer.id).page(20).await?;
+    let page = orders.children_of(order.customer.id).page(20).await?;
     assert_eq!(page.items.iter().map(|o| o.id).collect::<Vec<_>>(), [8, 7]);
 
     // Synced copies change with the customer; frozen ones stay.

@@ -130,7 +130,7 @@ async fn search(odm: &Odm, lines: &[syslog::Line]) -> odm::Result<()> {
     let Some(first) = lines.first() else { return Ok(()) };
     let host = Ref::<Host>::new(first.host.clone());
     let found = messages
-        .of(host)
+        .children_of(host)
         .filter(|m| m.process.eq(first.process.clone()))
         .limit(3)
         .all()

@@ -60,7 +60,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
         (host.logmsgs.len(), host.logmsgs[0].message.as_str()),
         (1000, "cpu is on fire! (200)")
     );
-    assert_eq!(logs.of(&host).count().await?, 1200);
+    assert_eq!(logs.children_of(&host).count().await?, 1200);
     println!(
         "1200 messages of {}, the newest {} of them in the host",
         host.name,
@@ -68,7 +68,13 @@ pub async fn run(db: Database) -> odm::Result<()> {
     );
 
     // The most recent five: the order of the parent_ref, on its index, streamed.
-    let newest: Vec<LogMsg> = logs.of(&host).limit(5).stream().await?.try_collect().await?;
+    let newest: Vec<LogMsg> = logs
+        .children_of(&host)
+        .limit(5)
+        .stream()
+        .await?
+        .try_collect()
+        .await?;
     assert_eq!(newest[0].message, "cpu is on fire! (1199)");
     println!("The newest: {}", newest[0].message);
 

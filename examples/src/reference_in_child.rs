@@ -53,7 +53,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
             publisher: oreilly.to_ref(),
         })
         .await?;
-    let shelf = books.of(&oreilly).all().await?;
+    let shelf = books.children_of(&oreilly).all().await?;
     assert_eq!(shelf.len(), 1);
     println!("{} has published {}.", oreilly.name, shelf[0].title);
 

@@ -109,8 +109,12 @@ pub async fn run(db: Database) -> odm::Result<()> {
     println!("One was moved and one deleted: {:?}", days(&page));
 
     // The rest of the reviews are one call away, page by page, without skip.
-    let first = reviews.of(&widget).page(5).await?;
-    let second = reviews.of(&widget).page(5).after(first.next.unwrap()).await?;
+    let first = reviews.children_of(&widget).page(5).await?;
+    let second = reviews
+        .children_of(&widget)
+        .page(5)
+        .after(first.next.unwrap())
+        .await?;
     assert_eq!((first.items.len(), second.items.len()), (5, 5));
 
     products.delete(widget.id).await?; // cascades, as declared

@@ -106,7 +106,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
     }
 
     // The children of a category by name, and the whole subtree: one query each, at any depth.
-    let page = categories.of(Ref::<Category>::new(2)).page(20).await?;
+    let page = categories.children_of(Ref::<Category>::new(2)).page(20).await?;
     let names: Vec<&str> = page.items.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["Databases", "Languages"]);
     let books = Ref::<Category>::new(1);

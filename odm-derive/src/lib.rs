@@ -412,7 +412,7 @@ pub fn row(input: TokenStream) -> TokenStream {
 ///
 /// | `#[request(…)]` | meaning |
 /// | --- | --- |
-/// | `path = address.city` | the field of the document, as a closure of a query reaches it; `tags.any()` is an item of an array |
+/// | `path = address.city` | the field of the document, as a closure of a query reaches it; `tags.any_item()` is an item of an array |
 /// | `name = "city"` | the name in a request, where it is another one than that of the field |
 /// | `scan` | the field that no index begins with may be asked for nevertheless; of a `Sort`, all of its fields |
 /// | `sort(name, age)` | the fields that a `Sort` takes, each by the name of a condition of the struct, or of a field of the document |

@@ -680,7 +680,7 @@ fn odd_input_is_refused_or_accepted_without_a_panic() {
         parse_quote!(
             #[request(of = A, max_limit = -1)]
             struct A {
-                #[request(path = a.any().b.c(), sort)]
+                #[request(path = a.any_item().b.c(), sort)]
                 a: Sort,
                 #[request(sort(), name = 1)]
                 r#type: (),

@@ -10,7 +10,7 @@ pub struct PeopleQuery {
     #[request(scan)]
     pub name: Text,
     pub email: Eq<String>,
-    #[request(path = tags.any(), scan)]
+    #[request(path = tags.any_item(), scan)]
     pub tag: OneOf<String>,
     #[request(sort(name, email), scan)]
     pub sort: Sort,

@@ -174,7 +174,7 @@
 //! | insert unless it is there, or replace | [`Insert::or_get_by`](write::Insert::or_get_by), [`Collection::save`] |
 //! | write or read one document by a condition | [`Collection::get_by`], [`Collection::update_by`], [`Collection::update_first`], [`Collection::delete_first`] |
 //! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that can't be decoded |
-//! | join referenced documents | [`Find::include`], [`Collection::of`], [`LoadRefs::load`]; [`Find::lookup`] |
+//! | join referenced documents | [`Find::include`], [`Collection::children_of`], [`LoadRefs::load`]; [`Find::lookup`] |
 //! | write a condition | the methods of [`Path`](query::Path), [`Filter`], [`Pattern`], [`text()`](query::text()), [`geo`]; [`expr`] for fields compared with fields |
 //! | take conditions, order and page from a request | [`RequestQuery`](derive@request::RequestQuery), [`Find::request`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
@@ -259,6 +259,7 @@ pub mod write {
     pub use crate::api::optional::Optional;
     pub use crate::api::save::{InsertOrGet, Save, Saved};
     pub use crate::api::scoped::{Restored, SoftDelete};
+    pub use crate::api::tree::{InsertTree, Tree};
     pub use crate::error::results::{BulkDone, Deleted};
     pub use crate::model::document::{
         AsRead, ById, Deletable, Fresh, FromNew, Insertable, Replaceable, Target, WriteTarget,
@@ -730,8 +731,8 @@ pub(crate) use {
     query::find::Find,
     query::find::{Lossy, LossyFind},
     query::join::{
-        Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
-        ReadFrom, Strict,
+        Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, ReadFrom,
+        Strict,
     },
     query::page::{Page, PageToken, Paged, ResumableFind},
     query::request::Requested,

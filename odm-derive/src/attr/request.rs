@@ -85,7 +85,7 @@ fn sort(meta: &ParseNestedMeta) -> syn::Result<Vec<Reached>> {
     Ok(keys.into_iter().collect())
 }
 
-/// A field as a closure of a query reaches it: `address.city`, `tags.any()`.
+/// A field as a closure of a query reaches it: `address.city`, `tags.any_item()`.
 #[derive(Clone)]
 pub struct Reached(Vec<(Ident, bool)>);
 
@@ -119,17 +119,17 @@ impl Parse for Reached {
             let name = input.call(Ident::parse_any).map_err(|error| {
                 syn::Error::new(
                     error.span(),
-                    "A field is named as in a query: `address.city`, or `tags.any()` for an item of an array",
+                    "A field is named as in a query: `address.city`, or `tags.any_item()` for an item of an array",
                 )
             })?;
             let is_called = input.peek(syn::token::Paren);
             if is_called {
                 let none;
                 syn::parenthesized!(none in input);
-                if name != "any" || !none.is_empty() {
+                if name != "any_item" || !none.is_empty() {
                     return Err(syn::Error::new(
                         name.span(),
-                        "A path names fields, and `any()` for the items of an array: `address.city`, `tags.any()`",
+                        "A path names fields, and `any_item()` for the items of an array: `address.city`, `tags.any_item()`",
                     ));
                 }
             }

@@ -325,7 +325,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn find_all(&self) -> Find<T> {
-        Find::new(self.core().clone(), Filter::all())
+        Find::new(self.core().clone(), Filter::always())
     }
 
     /// The documents whose text index matches these words, as [`text`](crate::query::text) says, which combines them with other
@@ -357,12 +357,12 @@ impl<T: Document> Collection<T> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(comments: Collection<Comment>, post: Post, id: ObjectId) -> odm::Result<()> {
-    /// let newest = comments.of(&post).limit(10).all().await?;
+    /// let newest = comments.children_of(&post).limit(10).all().await?;
     /// // With only the id at hand:
-    /// let newest = comments.of(Ref::<Post>::new(id)).limit(10).all().await?;
+    /// let newest = comments.children_of(Ref::<Post>::new(id)).limit(10).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn of(&self, parent: impl NamesParent<T>) -> Find<T> {
+    pub fn children_of(&self, parent: impl NamesParent<T>) -> Find<T> {
         self.of_parent(parent)
     }
 
@@ -507,7 +507,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn update_all(&self) -> UpdateMany<T> {
-        UpdateMany::new(self.core().clone(), Filter::all())
+        UpdateMany::new(self.core().clone(), Filter::always())
     }
 
     /// Replaces the document with the same id, and returns the document as it is stored.
@@ -619,7 +619,7 @@ impl<T: Document> Collection<T> {
     where
         T: Deletable,
     {
-        DeleteMany::new(self.core().clone(), Filter::all())
+        DeleteMany::new(self.core().clone(), Filter::always())
     }
 
     /// The changes of documents that match a condition, as they are made.
@@ -661,7 +661,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn watch_all(&self) -> Watch<ChangeEvent<T>> {
-        Watch::new(self.core(), Filter::all())
+        Watch::new(self.core(), Filter::always())
     }
 
     /// A pipeline over the collection: typed stages first, then any. [`all`](Aggregate::all), [`one`](Aggregate::one) or

@@ -18,5 +18,6 @@ pub(crate) mod save;
 pub(crate) mod scoped;
 pub(crate) mod stored_form;
 pub(crate) mod switches;
+pub(crate) mod tree;
 pub(crate) mod tx;
 pub(crate) mod update;

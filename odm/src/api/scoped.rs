@@ -284,6 +284,6 @@ impl<T: Document> Collection<T> {
     where
         T: SoftDelete,
     {
-        DeleteMany::purge(self.core().clone(), Filter::all())
+        DeleteMany::purge(self.core().clone(), Filter::always())
     }
 }

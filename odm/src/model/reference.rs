@@ -368,7 +368,7 @@ fn present<R: Reference>() -> Shape {
     }
 }
 
-/// A document that names its parent by `#[parent_ref]`: what [`Collection::of`](crate::Collection::of) and `children` go by.
+/// A document that names its parent by `#[parent_ref]`: what [`Collection::children_of`](crate::Collection::children_of) and `children` go by.
 ///
 /// The derive implements it for every `#[parent_ref]`, unless two of them name the same type of parent.
 #[diagnostic::on_unimplemented(
@@ -396,7 +396,7 @@ impl<P: Document, C: ChildOf<P>> ParentOf<C> for P {
     }
 }
 
-/// What names the parent of documents of type `C` to [`Collection::of`](crate::Collection::of): the parent itself, or a
+/// What names the parent of documents of type `C` to [`Collection::children_of`](crate::Collection::children_of): the parent itself, or a
 /// reference to it by its id.
 ///
 /// ```no_run

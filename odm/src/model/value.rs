@@ -232,7 +232,7 @@ impl Compared for Opaque {
 #[diagnostic::on_unimplemented(
     message = "`{T}` is an array of structs or maps, and can't be compared as a whole: the server compares their bytes, in the order of their fields",
     label = "not a field that is compared as a whole",
-    note = "one item by its value: `.contains(item)`, `.contains_any(items)`, `.all(items)`",
+    note = "one item by its value: `.contains(item)`, `.contains_any(items)`, `.contains_all(items)`",
     note = "one item by its fields: `.elem(|item| item.field.eq(value))`; the number of items: `.size(n)`",
     note = "items without an order are a set, which can be compared: `BTreeSet<T>` or `HashSet<T>`"
 )]
@@ -277,7 +277,7 @@ impl<T: ?Sized> Ordered<T> for Listed<Listed<Listed<ByValue>>> {}
     message = "`{T}` is a struct, a map, a set or an enum with content: the server groups it by its bytes, in the order of its fields or items",
     label = "compared by bytes on the server",
     note = "group by its fields: `|p| (p.home.city, p.home.zip)`",
-    note = "the items of a set one by one: `.unwind(|p| p.tags).group(…)`, with the path `p.tags.any()`"
+    note = "the items of a set one by one: `.unwind(|p| p.tags).group(…)`, with the path `p.tags.any_item()`"
 )]
 pub trait Grouped<T: ?Sized> {}
 #[diagnostic::do_not_recommend]

@@ -438,7 +438,7 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let names: Vec<String> = people.find(|p| p.age.gte(18)).distinct(|p| p.name).await?;
-    /// let tags: Vec<String> = people.find_all().distinct(|p| p.tags.any()).await?;
+    /// let tags: Vec<String> = people.find_all().distinct(|p| p.tags.any_item()).await?;
     /// # Ok(()) }
     /// ```
     pub fn distinct<V, P, C>(self, field: impl FnOnce(T::Paths) -> Path<T, V, P, C>) -> Action<Vec<V>>

@@ -24,7 +24,7 @@ pub use filter::{Comparand, Element, Filter, IntoPattern, IntoSort, Order, Patte
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{
     Children, Include, Join, LeaveOut, LoadRefs, Loading, LookedUp, Lookup, OnlyChild, OrNone, Paths,
-    PathsOf, ReadFrom, Strict,
+    ReadFrom, Strict,
 };
 pub use page::{Page, PageToken, Paged, ResumableFind};
 pub use text::{Scored, Search, text};

@@ -305,7 +305,7 @@ fn page(
         };
         let mut ends = Ends::default();
         if counts {
-            let filter = std::mem::replace(&mut query.filter, Filter::all()).into_document()?;
+            let filter = std::mem::replace(&mut query.filter, Filter::always()).into_document()?;
             let mut all = Query::new(query.core.clone(), Filter::raw(filter.clone()));
             all.options.collation = query.options.collation.clone();
             all.options.hint = query.options.hint.clone();
@@ -320,7 +320,7 @@ fn page(
         }
         let is_first = position.is_none();
         if let Some(position) = position {
-            let filter = std::mem::replace(&mut query.filter, Filter::all()).into_document()?;
+            let filter = std::mem::replace(&mut query.filter, Filter::always()).into_document()?;
             if holds_text((meta.shape)(), "_id")
                 && let Some((one, other)) =
                     twins(&query.core, &filter, &query.options, &keys, &position).await?
@@ -413,7 +413,7 @@ async fn on_disk(query: &mut Query) -> Result<Option<Query>> {
         }
         return Ok(None);
     }
-    let filter = std::mem::replace(&mut query.filter, Filter::all()).into_document()?;
+    let filter = std::mem::replace(&mut query.filter, Filter::always()).into_document()?;
     let mut again = Query::new(query.core.clone(), Filter::raw(filter.clone()));
     again.options = query.options.clone();
     again.options.allow_disk_use = Some(true);

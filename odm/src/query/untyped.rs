@@ -150,7 +150,7 @@ impl Query {
     }
 
     pub(crate) fn and(&mut self, filter: Filter<()>) {
-        let own = std::mem::replace(&mut self.filter, Filter::all());
+        let own = std::mem::replace(&mut self.filter, Filter::always());
         self.filter = own & filter;
     }
 
@@ -169,7 +169,7 @@ impl Query {
             );
         }
         self.prepare_projection();
-        let filter = std::mem::replace(&mut self.filter, Filter::all()).into_document()?;
+        let filter = std::mem::replace(&mut self.filter, Filter::always()).into_document()?;
         let collated = self.options.collation.is_some();
         self.core.odm().in_scope(self.core.meta(), filter, collated)
     }

@@ -95,10 +95,10 @@ impl Backfilling {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
-    /// odm.backfill().all().await?;
+    /// odm.backfill().again().await?;
     /// # Ok(()) }
     /// ```
-    pub fn all(mut self) -> Backfilling {
+    pub fn again(mut self) -> Backfilling {
         self.all = true;
         self
     }

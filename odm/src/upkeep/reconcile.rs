@@ -59,7 +59,7 @@ impl Odm {
     /// The resume token is stored after a change has been applied, so that no change is lost when the process ends; another
     /// process with the same models continues there. Where there is no resume token yet, where it has expired, and where a
     /// collection is dropped or renamed, everything is compared instead: all copies, as by
-    /// [`backfill().all()`](crate::Backfilling::all), both sides of all two-way references, and all buckets. Several
+    /// [`backfill().again()`](crate::Backfilling::again), both sides of all two-way references, and all buckets. Several
     /// reconcilers may run at once. Writes of the library itself need no reconciler.
     ///
     /// ```no_run

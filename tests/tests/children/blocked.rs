@@ -137,7 +137,7 @@ fn a_holder_that_is_refused_is_the_only_one_that_stays_stale() {
         };
         let wrong = async || raw.distinct("_id", doc! { "name": "wrong" }).await.unwrap();
         spoil().await;
-        let refused = odm.backfill().all().await;
+        let refused = odm.backfill().again().await;
         assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
         assert_eq!(wrong().await, [Bson::Int32(4)]);
         spoil().await;
@@ -597,7 +597,7 @@ fn a_minimum_that_is_stored_as_null_is_found_by_an_audit() {
         raw.update_one(doc! {}, null).await.unwrap();
         let audit = odm.audit().await.unwrap();
         assert_eq!(audit.stale_copies(), 2, "{audit}");
-        odm.backfill().all().await.unwrap();
+        odm.backfill().again().await.unwrap();
         assert_clean(&odm).await;
         odm.collection::<Pour>().insert(pour(7, 1.0)).await.unwrap();
         let jar = jar(&odm).await;

@@ -283,7 +283,7 @@ fn the_subsets_of_fifty_parents_are_one_query_for_each_subset() {
                 // Three films have no review.
                 assert_eq!(OF_FILMS.map(stale), [films as u64 - 3; 5], "{mode}: {audit}");
 
-                odm.backfill().all().await.unwrap();
+                odm.backfill().again().await.unwrap();
                 let filled = t.commands.take();
                 assert_right(&t, mode).await;
                 assert_clean_after(&odm, mode).await;
@@ -339,11 +339,11 @@ fn the_subset_of_one_parent_is_a_plain_query() {
     with_db(async |t| {
         let odm = odm(&t).await;
         written_by_others(&t, 5).await;
-        odm.backfill().all().await.unwrap();
+        odm.backfill().again().await.unwrap();
         for odm in [odm.clone(), t.standalone_of(&odm).await] {
             t.commands.clear();
             let reviews = odm.collection::<Review>();
-            let of_one = |r: odm::query::PathsOf<Review>| r.film.eq(Ref::new(1));
+            let of_one = |r: ReviewFields| r.film.eq(Ref::new(1));
             reviews.update_where(of_one).inc(|r| r.day, 1).await.unwrap();
             let sent = t.commands.take();
             assert_eq!(count(&sent, "aggregate"), 0, "{sent:?}");
@@ -358,7 +358,7 @@ fn a_transaction_sees_its_own_children_and_no_others() {
         let odm = odm(&t).await;
         require_transactions(&odm).await;
         written_by_others(&t, 20).await;
-        odm.backfill().all().await.unwrap();
+        odm.backfill().again().await.unwrap();
         for odm in [odm.clone(), odm.by_queries()] {
             odm.transaction(async |tx| {
                 let reviews = tx.collection::<Review>();
@@ -401,7 +401,7 @@ fn a_thousand_and_one_parents_are_read_in_two_queries() {
                 .insert_many((1..=1_000).map(review))
                 .await
                 .unwrap();
-            odm.backfill().all().await.unwrap();
+            odm.backfill().again().await.unwrap();
             assert_right(&t, "a thousand").await;
             t.commands.clear();
             let reviews = odm.collection::<Review>();
@@ -453,7 +453,7 @@ fn children_are_compared_by_the_collation_of_their_collection() {
                 doc! { "_id": n, "film": code, "title": (["b", "A", "C", "a", "c", "B"][n as usize % 6]) }
             };
             shows.insert_many((0..60).map(show)).await.unwrap();
-            odm.backfill().all().await.unwrap();
+            odm.backfill().again().await.unwrap();
             let films = all(&t, "films").await;
             films
                 .iter()

@@ -559,7 +559,7 @@ fn an_entry_is_compared_by_its_reference() {
         doc! { "parts.id": { "$in": [id, part(2).into_key()] } }
     );
     assert_eq!(
-        p.parts.all([&entry]).into_document().unwrap(),
+        p.parts.contains_all([&entry]).into_document().unwrap(),
         doc! { "parts.id": { "$all": [id] } }
     );
     let o = Order::paths();

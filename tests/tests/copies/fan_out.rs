@@ -482,7 +482,7 @@ fn a_fan_out_orders_ids_of_every_type() {
         raw.update_many(doc! {}, doc! { "$set": { "name": "", "_copied": {} } })
             .await
             .unwrap();
-        odm.backfill().all().await.unwrap();
+        odm.backfill().again().await.unwrap();
         assert_eq!(named().await, all("moss"));
         assert_eq!(odm.recover().await.unwrap().documents, 0);
         // One that begins behind any of them comes to the others in the end.

@@ -469,22 +469,22 @@ fn the_children_of_one_parent_are_one_query() {
         let (hosts, log) = (odm.collection::<Host>(), odm.collection::<LogMsg>());
         let host = hosts.get(2).await.unwrap().unwrap();
         t.commands.clear();
-        let of_host = log.of(&host).all().await.unwrap();
+        let of_host = log.children_of(&host).all().await.unwrap();
         assert_eq!(ids(&of_host), [9, 7, 5, 3, 1], "in the order of the declaration");
         assert_eq!(t.commands.take(), ["find"]);
-        let of_id = log.of(Ref::<Host>::new(2)).limit(2).all().await.unwrap();
+        let of_id = log.children_of(Ref::<Host>::new(2)).limit(2).all().await.unwrap();
         assert_eq!(ids(&of_id), [9, 7]);
         assert_eq!(t.commands.take(), ["find"]);
         // The reference that stands in a child names its parent, too.
         let beside = log
-            .of(of_id[0].host.id)
+            .children_of(of_id[0].host.id)
             .filter(|l| l.at.lt(5))
             .all()
             .await
             .unwrap();
         assert_eq!(ids(&beside), [3, 1]);
-        assert_eq!(log.of(Ref::<User>::new(1)).count().await.unwrap(), 4);
-        assert_eq!(log.of(Ref::<Host>::new(3)).all().await.unwrap(), []);
+        assert_eq!(log.children_of(Ref::<User>::new(1)).count().await.unwrap(), 4);
+        assert_eq!(log.children_of(Ref::<Host>::new(3)).all().await.unwrap(), []);
         let found = log
             .find(|l| l.host.eq(host.to_ref()) & l.user.eq(None))
             .count()
@@ -532,7 +532,7 @@ fn the_children_of_many_parents_are_one_pipeline_or_a_query_for_each() {
             "one for the hosts, and one for each of three"
         );
 
-        let by = query().include(|h| h.children_by(|l: odm::query::PathsOf<LogMsg>| l.host).limit(2));
+        let by = query().include(|h| h.children_by(|l: LogMsgFields| l.host).limit(2));
         assert_eq!(by.all().await.unwrap(), newest, "in the order of the declaration");
         let oldest = query().include(|h| {
             let of = h.children::<LogMsg>().filter(|l| l.host.name.eq("host 1"));
@@ -660,10 +660,13 @@ fn two_references_to_one_type_are_told_apart_by_the_field() {
             };
             assert_eq!(counts().await, [(2, 4), (3, 1)], "{mode}");
             // The parent is found by its own field alone, and the other one is named.
-            assert_eq!(journeys.of(Ref::<Town>::new(2)).count().await.unwrap(), 3);
+            assert_eq!(
+                journeys.children_of(Ref::<Town>::new(2)).count().await.unwrap(),
+                3
+            );
             let arriving = towns.find_all().sort(|t| t.id.asc());
             let arriving = arriving
-                .include(|t| t.children_by(|j: odm::query::PathsOf<Journey>| j.to))
+                .include(|t| t.children_by(|j: JourneyFields| j.to))
                 .all()
                 .await
                 .unwrap();
@@ -706,7 +709,7 @@ fn an_audit_finds_and_a_repair_corrects_out_of_band_writes_of_parent_entries() {
             of.map(|copies| copies.stale.count).sum()
         };
         assert!(stale("logmsg") >= 6 && stale("hosts") >= 1, "{audit}");
-        odm.backfill().all().await.unwrap();
+        odm.backfill().again().await.unwrap();
         assert_right(&t, &odm, "a backfill").await;
 
         hosts.delete_one(doc! { "_id": 3 }).await.unwrap();
@@ -861,7 +864,11 @@ fn a_parent_inserted_after_its_children_counts_them() {
             assert_eq!(kept.inn.name, "The Prancing Pony", "{mode}");
             // A document that it refers to already may have been deleted.
             guests.replace(kept).await.unwrap();
-            assert_eq!(guests.of(Ref::<Inn>::new(1)).count().await.unwrap(), 3, "{mode}");
+            assert_eq!(
+                guests.children_of(Ref::<Inn>::new(1)).count().await.unwrap(),
+                3,
+                "{mode}"
+            );
 
             let again = inns.insert(inn("The Green Dragon")).await.unwrap();
             let again = inns.get(again.id).await.unwrap().unwrap();

@@ -484,7 +484,7 @@ fn deletions_of_a_bulk_and_by_conditions_keep_documents_too() {
         assert_eq!((done.deleted, done.cascaded, done.inserted), (3, 1, 1));
         let first = all
             .tasks
-            .delete_first(|_| odm::Filter::all())
+            .delete_first(|_| odm::Filter::always())
             .sort(|t| t.id.desc())
             .await
             .unwrap();

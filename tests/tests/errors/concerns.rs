@@ -187,7 +187,7 @@ fn recover_and_repair_write_with_majority() {
         sent.take();
         odm.repair_all().await.unwrap();
         is_strong(&sent, "repair");
-        odm.backfill().all().await.unwrap();
+        odm.backfill().again().await.unwrap();
         assert_true(&odm).await;
     });
 }

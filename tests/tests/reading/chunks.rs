@@ -4,7 +4,6 @@ use odm::AsStored;
 use odm::Error;
 use odm::mongodb::Database;
 use odm::prelude::*;
-use odm::query::PathsOf;
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 
@@ -171,7 +170,7 @@ type Below = Vec<(usize, Vec<i32>, Vec<i32>, Vec<i32>)>;
 async fn below(places: odm::Collection<Place>) -> odm::Result<Below> {
     let all = places.find_all().sort(|p| p.id.asc()).include(|p| {
         (
-            p.children_by(|l: PathsOf<Leg>| l.ends).sort(|l| l.id.asc()),
+            p.children_by(|l: LegFields| l.ends).sort(|l| l.id.asc()),
             p.children::<Visit>(),
             p.children::<Visit>().limit(1),
         )
@@ -212,7 +211,7 @@ fn children_of_more_bytes_of_parents_than_a_query_holds() {
         let with_legs = async || {
             let legs = places
                 .find_all()
-                .include(|p| p.children_by(|l: PathsOf<Leg>| l.ends));
+                .include(|p| p.children_by(|l: LegFields| l.ends));
             legs.all().await.unwrap()
         };
         let mut of_places: Vec<(usize, Vec<i32>)> = Vec::new();

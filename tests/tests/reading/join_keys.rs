@@ -5,7 +5,6 @@ use odm::Error;
 use odm::bson::{Document as Raw, doc};
 use odm::mongodb::Database;
 use odm::prelude::*;
-use odm::query::PathsOf;
 use odm_tests::{assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 
@@ -129,7 +128,7 @@ fn a_document_without_the_key_field_has_no_children() {
         assert_eq!(of(first().all().await.unwrap()), [vec![], vec![], vec![4]]);
         let by_queries = query().include(|u| u.children::<Card>().limit(1).by_queries());
         assert_eq!(of(by_queries.all().await.unwrap()), [vec![], vec![], vec![4]]);
-        let by_field = query().include(|u| u.children_by(|c: PathsOf<Card>| c.holder).sort(|c| c.id.asc()));
+        let by_field = query().include(|u| u.children_by(|c: CardFields| c.holder).sort(|c| c.id.asc()));
         assert_eq!(of(by_field.all().await.unwrap()), [vec![], vec![], vec![3, 4]]);
         if lookup {
             assert_eq!(
@@ -141,7 +140,7 @@ fn a_document_without_the_key_field_has_no_children() {
         }
         for user in query().all().await.unwrap() {
             let expected = if user.id == 3 { vec![4, 3] } else { vec![] };
-            assert_eq!(ids(&cards.of(&user).all().await.unwrap()), expected);
+            assert_eq!(ids(&cards.children_of(&user).all().await.unwrap()), expected);
             let loaded = users.load(&user, |u| u.children::<Card>()).await.unwrap();
             assert_eq!(ids(&loaded), expected);
         }
@@ -161,7 +160,7 @@ fn a_reference_by_its_id_does_not_name_a_parent_that_is_named_by_another_field()
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![User, Reader]).unwrap();
         let readers = odm.collection::<Reader>();
-        let refused = readers.of(Ref::<User>::new(1)).all().await.unwrap_err();
+        let refused = readers.children_of(Ref::<User>::new(1)).all().await.unwrap_err();
         assert!(
             matches!(&refused, Error::Query { collection: "readers", message } if message.contains("`code`")),
             "{refused:?}"
@@ -188,7 +187,7 @@ fn a_lookup_brings_nothing_where_there_is_no_reference() {
         insert(&t.db, "loans", loans).await;
         let loans = odm.collection::<Loan>();
         let query = || loans.find_all().sort(|l| l.id.asc());
-        let join = |l: PathsOf<Loan>| (l.to, l.also, l.lines.by);
+        let join = |l: LoanFields| (l.to, l.also, l.lines.by);
         let all = query().include(join).all().await.unwrap();
         let a = || User {
             id: 1,
@@ -343,7 +342,7 @@ fn a_limit_loses_no_child_where_a_collation_compares_texts() {
         insert(&t.db, "owners", [doc! { "_id": "Kate" }, doc! { "_id": "bob" }]).await;
         let odm = Odm::new(t.db.clone(), models![Owner, Pet]).unwrap();
         let (owners, pets) = (odm.collection::<Owner>(), odm.collection::<Pet>());
-        let first = |o: PathsOf<Owner>| o.children::<Pet>().sort(|p| p.at.asc()).limit(1);
+        let first = |o: OwnerFields| o.children::<Pet>().sort(|p| p.at.asc()).limit(1);
         let of = |rows: Vec<(Owner, Vec<Pet>)>| {
             let ids = |pets: Vec<Pet>| pets.iter().map(|pet| pet.id).collect::<Vec<_>>();
             rows.into_iter().map(|(_, pets)| ids(pets)).collect::<Vec<_>>()
@@ -353,10 +352,10 @@ fn a_limit_loses_no_child_where_a_collation_compares_texts() {
         assert_eq!(of(query().include(first).all().await.unwrap()), [[1], [3]]);
         let kate = || query().filter(|o| o.id.eq("Kate"));
         assert_eq!(of(kate().include(first).all().await.unwrap()), [[1]]);
-        let all = |o: PathsOf<Owner>| o.children::<Pet>().sort(|p| p.at.asc());
+        let all = |o: OwnerFields| o.children::<Pet>().sort(|p| p.at.asc());
         assert_eq!(of(kate().include(all).all().await.unwrap()), [[1, 2]]);
         let kate = kate().one().await.unwrap().unwrap();
-        let of_kate = pets.of(&kate).sort(|p| p.at.asc()).all().await.unwrap();
+        let of_kate = pets.children_of(&kate).sort(|p| p.at.asc()).all().await.unwrap();
         assert_eq!(owners.load(&kate, all).await.unwrap(), of_kate);
     });
 }

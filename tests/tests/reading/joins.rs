@@ -2,7 +2,6 @@
 
 use odm::Error;
 use odm::prelude::*;
-use odm::query::PathsOf;
 use odm_tests::{is_the_stand_in, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -365,7 +364,7 @@ fn children_come_to_their_parents() {
             .await;
         same_by_lookup(&odm, by_lookup, &nested).await;
         let stock = odm.collection::<Stock>();
-        assert_eq!(stock.of(&all[0].0).all().await.unwrap(), all[0].1);
+        assert_eq!(stock.children_of(&all[0].0).all().await.unwrap(), all[0].1);
         assert_eq!(
             parts.load(&all[0].0, |p| p.children::<Stock>()).await.unwrap(),
             all[0].1
@@ -381,7 +380,7 @@ fn children_with_an_array_of_references_are_joined_to_their_parents() {
         let all = parts
             .find_all()
             .sort(|p| p.id.asc())
-            .include(|p| p.children_by(|r: PathsOf<Product>| r.parts).sort(|r| r.id.asc()))
+            .include(|p| p.children_by(|r: ProductFields| r.parts).sort(|r| r.id.asc()))
             .all()
             .await
             .unwrap();
@@ -394,7 +393,7 @@ fn children_with_an_array_of_references_are_joined_to_their_parents() {
             .find_all()
             .sort(|p| p.id.asc())
             .include(|p| {
-                p.children_by(|r: PathsOf<Product>| r.parts)
+                p.children_by(|r: ProductFields| r.parts)
                     .sort(|r| r.id.desc())
                     .limit(1)
             })
@@ -408,14 +407,14 @@ fn children_with_an_array_of_references_are_joined_to_their_parents() {
         assert_eq!(products, [vec![3], vec![1], vec![1], vec![]]);
         let by_line = parts
             .find(|p| p.id.eq(4))
-            .include(|p| p.children_by(|r: PathsOf<Product>| r.lines.part))
+            .include(|p| p.children_by(|r: ProductFields| r.lines.part))
             .all()
             .await
             .unwrap();
         assert_eq!(by_line[0].1.len(), 1);
         let by_number = parts
             .find(|p| p.id.eq(2))
-            .include(|p| p.children_by(|r: PathsOf<Product>| r.spare))
+            .include(|p| p.children_by(|r: ProductFields| r.spare))
             .all()
             .await
             .unwrap();
@@ -784,7 +783,7 @@ fn a_join_that_scans_a_collection_is_reported_by_explain() {
                 (
                     p.supplier,
                     p.children::<Stock>(),
-                    p.children_by(|r: PathsOf<Product>| r.spare),
+                    p.children_by(|r: ProductFields| r.spare),
                 )
             })
             .explain()
@@ -1011,14 +1010,14 @@ fn the_parent_of_children_is_named_by_a_reference_too() {
         let odm = filled(&t.db).await;
         let stock = odm.collection::<Stock>();
         let part = odm.collection::<Part>().get(1).await.unwrap().unwrap();
-        let all = stock.of(&part).all().await.unwrap();
+        let all = stock.children_of(&part).all().await.unwrap();
         assert!(!all.is_empty());
         let reference: Ref<Part> = part.to_ref();
         let borrowed = &reference;
-        assert_eq!(stock.of(borrowed).all().await.unwrap(), all);
-        assert_eq!(stock.of(reference).all().await.unwrap(), all);
-        assert_eq!(stock.of(all[0].part).all().await.unwrap(), all);
-        let by_id = |id: i32| stock.of(Ref::<Part>::new(id));
+        assert_eq!(stock.children_of(borrowed).all().await.unwrap(), all);
+        assert_eq!(stock.children_of(reference).all().await.unwrap(), all);
+        assert_eq!(stock.children_of(all[0].part).all().await.unwrap(), all);
+        let by_id = |id: i32| stock.children_of(Ref::<Part>::new(id));
         assert_eq!(by_id(1).limit(1).all().await.unwrap(), all[..1]);
         assert_eq!(by_id(404).count().await.unwrap(), 0);
     });

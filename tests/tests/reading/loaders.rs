@@ -7,7 +7,7 @@ use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::mongodb::Database;
 use odm::prelude::*;
-use odm::query::{Join, Order, PathsOf};
+use odm::query::{Join, Order};
 use odm_tests::random::Random;
 use odm_tests::with_db;
 use serde::{Deserialize, Serialize};
@@ -1185,7 +1185,7 @@ async fn children(odm: &Odm, naive: &Naive<'_>, data: &Data) {
             p.child::<Label>(),
             p.child::<Label>().include(|l| l.maker.or_none()),
             p.children::<Part>().include(|p| {
-                p.children_by(|c: PathsOf<Part>| c.of)
+                p.children_by(|c: PartFields| c.of)
                     .sort(|c| c.number.desc())
                     .limit(1)
             }),
@@ -1247,14 +1247,14 @@ async fn children_by_any_field(odm: &Odm, data: &Data, in_items: bool) {
     let (what, expected) = ("children by any field", expected.collect());
     every_way(odm, what, parts, expected, Lookup::Same, |p: PartFields| {
         (
-            p.children_by(|r: PathsOf<Product>| r.parts).sort(|r| r.id.asc()),
-            p.children_by(|r: PathsOf<Product>| r.parts)
+            p.children_by(|r: ProductFields| r.parts).sort(|r| r.id.asc()),
+            p.children_by(|r: ProductFields| r.parts)
                 .sort(|r| r.id.asc())
                 .limit(1),
-            p.children_by(|r: PathsOf<Product>| r.main).sort(|r| r.id.asc()),
-            p.children_by(|r: PathsOf<Product>| r.spare).sort(|r| r.id.asc()),
-            p.children_by(|r: PathsOf<Product>| r.also).sort(|r| r.id.asc()),
-            p.children_by(|r: PathsOf<Product>| r.also)
+            p.children_by(|r: ProductFields| r.main).sort(|r| r.id.asc()),
+            p.children_by(|r: ProductFields| r.spare).sort(|r| r.id.asc()),
+            p.children_by(|r: ProductFields| r.also).sort(|r| r.id.asc()),
+            p.children_by(|r: ProductFields| r.also)
                 .sort(|r| r.id.asc())
                 .limit(1),
         )
@@ -1277,14 +1277,14 @@ async fn children_by_any_field(odm: &Odm, data: &Data, in_items: bool) {
         Lookup::NotCompared
     };
     every_way(odm, what, parts, expected, lookup, |p: PartFields| {
-        let first = p.children_by(|r: PathsOf<Product>| r.kept).sort(|r| r.id.asc());
+        let first = p.children_by(|r: ProductFields| r.kept).sort(|r| r.id.asc());
         let first = first.limit(1);
         (
-            p.children_by(|r: PathsOf<Product>| r.kept).sort(|r| r.id.asc()),
+            p.children_by(|r: ProductFields| r.kept).sort(|r| r.id.asc()),
             if in_items { first } else { first.by_queries() },
-            p.children_by(|r: PathsOf<Product>| r.lines.part)
+            p.children_by(|r: ProductFields| r.lines.part)
                 .sort(|r| r.id.asc()),
-            p.children_by(|r: PathsOf<Product>| r.lines.also)
+            p.children_by(|r: ProductFields| r.lines.also)
                 .sort(|r| r.id.asc()),
         )
     })
@@ -1311,13 +1311,13 @@ async fn children_by_any_field(odm: &Odm, data: &Data, in_items: bool) {
         Lookup::Refused,
         |p: PartFields| {
             (
-                p.children_by(|r: PathsOf<Product>| r.more).sort(|r| r.id.asc()),
-                p.children_by(|r: PathsOf<Product>| r.more)
+                p.children_by(|r: ProductFields| r.more).sort(|r| r.id.asc()),
+                p.children_by(|r: ProductFields| r.more)
                     .sort(|r| r.id.asc())
                     .limit(1),
-                p.children_by(|r: PathsOf<Product>| r.lines.about)
+                p.children_by(|r: ProductFields| r.lines.about)
                     .sort(|r| r.id.asc()),
-                p.children_by(|r: PathsOf<Product>| r.lines.about)
+                p.children_by(|r: ProductFields| r.lines.about)
                     .sort(|r| r.id.asc())
                     .limit(1),
             )
@@ -1341,7 +1341,7 @@ async fn children_by_any_field(odm: &Odm, data: &Data, in_items: bool) {
     });
     let (what, expected) = ("children of children with several parents", nested.collect());
     every_way(odm, what, parts, expected, Lookup::Same, |p: PartFields| {
-        p.children_by(|r: PathsOf<Product>| r.parts)
+        p.children_by(|r: ProductFields| r.parts)
             .sort(|r| r.id.asc())
             .include(|r| (r.children::<Remark>(), r.children::<Remark>().limit(1)))
     })
@@ -1419,18 +1419,26 @@ async fn loads(odm: &Odm, naive: &Naive<'_>, products: &[Product]) {
     }
 }
 
-/// `collection.of(&parent)`.
+/// `collection.children_of(&parent)`.
 async fn of_one_parent(odm: &Odm, naive: &Naive<'_>, data: &Data) {
     let (stock, samples) = (odm.collection::<Stock>(), odm.collection::<Sample>());
     let (remarks, labels) = (odm.collection::<Remark>(), odm.collection::<Label>());
     for part in &data.parts {
         let expected = stock_of(naive, part, None).await;
-        assert_eq!(stock.of(part).all().await.unwrap(), expected);
-        assert_eq!(stock.of(part).count().await.unwrap(), expected.len() as u64);
+        assert_eq!(stock.children_of(part).all().await.unwrap(), expected);
+        assert_eq!(
+            stock.children_of(part).count().await.unwrap(),
+            expected.len() as u64
+        );
         let newest = expected.iter().take(2).cloned().collect::<Vec<_>>();
-        assert_eq!(stock.of(part).limit(2).all().await.unwrap(), newest);
-        assert_eq!(stock.of(part).page(2).await.unwrap().items, newest);
-        let joined = stock.of(part).include(|s| s.from.or_none()).all().await.unwrap();
+        assert_eq!(stock.children_of(part).limit(2).all().await.unwrap(), newest);
+        assert_eq!(stock.children_of(part).page(2).await.unwrap().items, newest);
+        let joined = stock
+            .children_of(part)
+            .include(|s| s.from.or_none())
+            .all()
+            .await
+            .unwrap();
         assert_eq!(joined.len(), expected.len());
         for ((stock, from), expected) in joined.iter().zip(&expected) {
             assert_eq!(stock, expected);
@@ -1438,19 +1446,25 @@ async fn of_one_parent(odm: &Odm, naive: &Naive<'_>, data: &Data) {
         }
         let of_number = doc! { "part": &part.number };
         let expected: Vec<Sample> = naive.children(of_number, doc! { "at": 1 }, None).await;
-        assert_eq!(samples.of(part).all().await.unwrap(), expected);
+        assert_eq!(samples.children_of(part).all().await.unwrap(), expected);
         let expected = remarks_on(naive, "Part", part.id, None).await;
-        assert_eq!(remarks.of(part).all().await.unwrap(), expected);
+        assert_eq!(remarks.children_of(part).all().await.unwrap(), expected);
         let label: Vec<Label> = naive.children(doc! { "part": part.id }, doc! {}, None).await;
-        assert_eq!(labels.of(part).one().await.unwrap(), label.into_iter().next());
+        assert_eq!(
+            labels.children_of(part).one().await.unwrap(),
+            label.into_iter().next()
+        );
         let below: Vec<Part> = naive
             .children(doc! { "of": part.id }, doc! { "number": -1 }, None)
             .await;
-        assert_eq!(odm.collection::<Part>().of(part).all().await.unwrap(), below);
+        assert_eq!(
+            odm.collection::<Part>().children_of(part).all().await.unwrap(),
+            below
+        );
     }
     for product in &data.products {
         let expected = remarks_on(naive, "Product", product.id, None).await;
-        assert_eq!(remarks.of(product).all().await.unwrap(), expected);
+        assert_eq!(remarks.children_of(product).all().await.unwrap(), expected);
     }
 }
 

@@ -85,7 +85,7 @@ pub struct MemberQuery {
     joined: Range<DateTime>,
     score: Range<f64>,
     boss: Eq<Ref<Member>>,
-    #[request(path = tags.any())]
+    #[request(path = tags.any_item())]
     tag: OneOf<String>,
     level: Range<Level>,
     code: Eq<u32>,
@@ -340,7 +340,7 @@ fn what_a_request_sends_is_a_value_as_the_field_stores_it() {
         ("since=1970-01-01T00:00:07Z", m.joined.eq(at)),
         ("score[lte]=1.5", m.score.lte(1.5)),
         ("boss=7", m.boss.eq(Ref::<Member>::new(7))),
-        ("tag=all", m.tags.any().eq("all")),
+        ("tag=all", m.tags.any_item().eq("all")),
         ("level=3", m.level.eq(Level(3))),
         ("code=255", m.code.eq(255)),
         (

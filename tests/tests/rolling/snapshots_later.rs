@@ -187,7 +187,11 @@ fn a_backfill_takes_snapshots_where_it_is_asked_to() {
         ordered(&t).await;
         let odm = synced(&t).await;
         for all in [false, true] {
-            let backfill = if all { odm.backfill().all() } else { odm.backfill() };
+            let backfill = if all {
+                odm.backfill().again()
+            } else {
+                odm.backfill()
+            };
             backfill.await.unwrap();
             assert_eq!(lacking(&t).await, 1_101, "a snapshot is not taken unasked");
         }

@@ -9,7 +9,7 @@ use odm_tests::{TestDb, with_db};
 #[document(
     collection = "tasks",
     index(fields(state), name = "two", partial = |p| p.open.eq(true) & p.points.gt(1)),
-    index(fields(points), name = "all", partial = |p| p.tags.all(["a", "b"])),
+    index(fields(points), name = "all", partial = |p| p.tags.contains_all(["a", "b"])),
     index(fields(open), name = "one", partial = |p| p.state.in_(["new"])),
     index(fields(state, points), name = "range", partial = |p| p.points.gte(1) & p.points.lt(5) & p.state.exists(true)),
 )]

@@ -6,7 +6,6 @@ use futures::{StreamExt, TryStreamExt};
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
-use odm::query::PathsOf;
 use odm::{Error, Tx};
 use odm_tests::{TestDb, require_transactions, with_db};
 use std::sync::{Arc, Mutex};
@@ -204,7 +203,7 @@ async fn every_operation(tx: &Tx, steps: &mut Steps<'_>) -> odm::Result<()> {
     drop(ranks);
     steps.step("aggregate as a stream", "aggregate");
 
-    let of_ten = works.of(&ten).all().await?;
+    let of_ten = works.children_of(&ten).all().await?;
     assert_eq!(
         of_ten.iter().map(|work| work.id).collect::<Vec<_>>(),
         [24, 22, 20]
@@ -236,7 +235,7 @@ async fn every_operation(tx: &Tx, steps: &mut Steps<'_>) -> odm::Result<()> {
     let joined = works.find(|w| w.id.gte(20)).include(|w| w.writer).page(5).await?;
     assert_eq!(joined.items.len(), 5);
     steps.step("include in a page", "find");
-    let by_queries = |w: PathsOf<Writer>| w.children::<Work>().by_queries();
+    let by_queries = |w: WriterFields| w.children::<Work>().by_queries();
     let parents = writers.find(|w| w.id.eq(10)).include(by_queries).all().await?;
     assert_eq!(parents[0].1, of_ten);
     steps.step("children", "find");

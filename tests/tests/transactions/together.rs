@@ -1198,7 +1198,7 @@ fn an_older_program_leaves_unknown_copies_to_others() {
         for older in [older(), allowed] {
             let all = [
                 older.repair_all().await.map(drop),
-                older.backfill().all().await.map(drop),
+                older.backfill().again().await.map(drop),
                 older.recover().await.map(drop),
             ];
             for refused in all {
@@ -1360,7 +1360,7 @@ fn a_change_of_a_field_under_its_old_name_is_refused_until_it_is_set() {
                 .unwrap_err(),
             "points",
         );
-        let of_x = |line: odm::query::PathsOf<Cart>| line.lines;
+        let of_x = |line: CartFields| line.lines;
         let one_more = carts
             .update(1)
             .elem(of_x, |l| l.sku.eq("x"), |l| l.inc(|l| l.quantity, 1));

@@ -240,8 +240,7 @@ mod scanning {
 #[odm_tests::test]
 fn a_join_that_reads_a_whole_collection_warns() {
     use odm::prelude::*;
-    use odm::query::PathsOf;
-    use scanning::{Chair, Room};
+    use scanning::{Chair, ChairFields, Room};
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Room, Chair]).unwrap();
         odm.sync().await.unwrap();
@@ -251,7 +250,7 @@ fn a_join_that_reads_a_whole_collection_warns() {
         let _guard = tracing::subscriber::set_default(subscriber(&captured, tracing::Level::WARN));
         let by_other = rooms
             .find_all()
-            .include(|r| r.children_by(|c: PathsOf<Chair>| c.other))
+            .include(|r| r.children_by(|c: ChairFields| c.other))
             .all()
             .await
             .unwrap();
@@ -259,7 +258,7 @@ fn a_join_that_reads_a_whole_collection_warns() {
         assert_eq!(captured.take(), "");
         rooms
             .find_all()
-            .include(|r| r.children_by(|c: PathsOf<Chair>| c.room))
+            .include(|r| r.children_by(|c: ChairFields| c.room))
             .all()
             .await
             .unwrap();
@@ -270,11 +269,11 @@ fn a_join_that_reads_a_whole_collection_warns() {
         );
         // In whichever way it is executed.
         let chairs = odm.collection::<Chair>();
-        chairs.of(&Room { id: 1 }).all().await.unwrap();
+        chairs.children_of(&Room { id: 1 }).all().await.unwrap();
         assert_eq!(captured.take().matches(r#"field="room""#).count(), 1);
         rooms
             .find_all()
-            .include(|r| r.children_by(|c: PathsOf<Chair>| c.room).limit(1))
+            .include(|r| r.children_by(|c: ChairFields| c.room).limit(1))
             .all()
             .await
             .unwrap();
@@ -283,8 +282,8 @@ fn a_join_that_reads_a_whole_collection_warns() {
             .find_all()
             .include(|r| {
                 (
-                    r.children_by(|c: PathsOf<Chair>| c.room).include(|c| c.other),
-                    r.children_by(|c: PathsOf<Chair>| c.other),
+                    r.children_by(|c: ChairFields| c.room).include(|c| c.other),
+                    r.children_by(|c: ChairFields| c.other),
                 )
             })
             .lookup()

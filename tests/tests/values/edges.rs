@@ -188,7 +188,7 @@ fn conditions_on_items_that_name_none() {
             .unwrap();
         shops
             .update(ada.id)
-            .elem(|s| s.items, |_| Filter::all(), |i| i.inc(|i| i.quantity, 5))
+            .elem(|s| s.items, |_| Filter::always(), |i| i.inc(|i| i.quantity, 5))
             .await
             .unwrap();
         assert_eq!(quantities().await, [6, 7]);

@@ -310,7 +310,7 @@ macro_rules! table {
                             Row::paths().list.eq(vec![value.clone()]),
                             Row::paths().list.contains(value),
                             Row::paths().list.contains_any([value]),
-                            Row::paths().list.any().eq(value),
+                            Row::paths().list.any_item().eq(value),
                             Row::paths().list.elem(|item| item.gte(value) & item.lte(value)),
                             Row::paths().maybe.contains(Some(value.clone())),
                             Row::paths().map.eq(&one.map),
@@ -336,7 +336,7 @@ macro_rules! table {
                     let mut distinct = rows.find_all().distinct(|r| r.plain).await.unwrap();
                     distinct.sort();
                     assert_eq!(distinct, all.iter().map(|r| r.plain.clone()).collect::<Vec<_>>());
-                    let mut items = rows.find_all().distinct(|r| r.list.any()).await.unwrap();
+                    let mut items = rows.find_all().distinct(|r| r.list.any_item()).await.unwrap();
                     items.sort();
                     assert_eq!(items, distinct);
 

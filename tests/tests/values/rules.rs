@@ -516,9 +516,7 @@ fn what_stands_in_a_struct_is_normalized_too() {
         // The children of a parent that the application has made.
         kate.login = "KATE".to_owned();
         let last = members
-            .load(&kate, |m| {
-                m.children_by(|l: odm::query::PathsOf<Letter>| l.last.who)
-            })
+            .load(&kate, |m| m.children_by(|l: LetterFields| l.last.who))
             .await;
         assert_eq!(last.unwrap().len(), 1);
     });

@@ -435,7 +435,7 @@ fn only_documents_that_can_not_be_read_are_refused() {
         refused(of_stats.upsert().await, "without a value for `tags`");
         let taken = goods.update(1).pull(|g| g.tags, "keep").upsert_with(good());
         refused(taken.await, "takes none out of a document");
-        let of_text = goods.update_where(|g| g.id.eq(1) & g.tags.all(["a"]));
+        let of_text = goods.update_where(|g| g.id.eq(1) & g.tags.contains_all(["a"]));
         refused(of_text.set(|g| g.name, "a").upsert().await, "`tags`");
         assert_eq!(goods.find_all().count().await.unwrap(), 0);
     });

@@ -81,7 +81,10 @@ fn one_item_of_a_plain_array_fits_a_whole_condition() {
             found.iter().map(|exam| exam.id).collect()
         };
         let e = Exam::paths();
-        assert_eq!(found(e.scores.any().gt(40) & e.scores.any().lt(60)).await, [1, 2]);
+        assert_eq!(
+            found(e.scores.any_item().gt(40) & e.scores.any_item().lt(60)).await,
+            [1, 2]
+        );
         assert_eq!(found(e.scores.elem(|s| s.gt(40) & s.lt(60))).await, [2]);
         assert_eq!(
             found(e.scores.elem(|s| s.gt(40) & s.lt(60) & s.ne(50))).await,
@@ -109,7 +112,7 @@ fn one_item_of_a_plain_array_fits_a_whole_condition() {
             found(e.times.elem(|time| time.gt(1.0) & time.lt(9.0))).await,
             [0; 0]
         );
-        assert_eq!(found(e.scores.elem(|_| Filter::all())).await, [1, 2]);
+        assert_eq!(found(e.scores.elem(|_| Filter::always())).await, [1, 2]);
         assert_eq!(found(!e.scores.elem(|s| s.lt(20))).await, [3]);
         // A value that the server accepts nowhere is refused here; one of another form than serde's, where copies are kept.
         let part = || Part {
@@ -162,7 +165,7 @@ fn plain_items_that_fit_are_pulled_and_changed() {
         assert_eq!(stored().await.tags, ["new"]);
         exams
             .update(1)
-            .pull_where(|e| e.tags, |_| Filter::all())
+            .pull_where(|e| e.tags, |_| Filter::always())
             .await
             .unwrap();
         assert_eq!(stored().await.tags, [""; 0]);
@@ -516,8 +519,8 @@ fn a_struct_that_holds_a_copy_is_compared_by_its_own_fields() {
             (p.lines.contains(line(1, 5)), 1),
             // The reference of one and the quantity of another.
             (p.lines.contains(line(2, 5)), 0),
-            (p.lines.all([line(1, 5), line(2, 7)]), 1),
-            (p.lines.all([line(1, 5), line(2, 5)]), 0),
+            (p.lines.contains_all([line(1, 5), line(2, 7)]), 1),
+            (p.lines.contains_all([line(1, 5), line(2, 5)]), 0),
             (p.lines.contains_any([line(1, 6), line(1, 7)]), 1),
             (p.gift.eq(line(2, 3)), 1),
             (p.gift.ne(line(2, 3)), 0),

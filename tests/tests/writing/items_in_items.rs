@@ -217,7 +217,7 @@ fn an_update_without_items_in_items_changes_nothing() {
         ];
         let before = manuals.find_all().sort(|m| m.id.asc()).all().await.unwrap();
         for (at, change) in none.into_iter().enumerate() {
-            let bulk = odm.bulk().update_where::<Manual>(|_| Filter::all(), change);
+            let bulk = odm.bulk().update_where::<Manual>(|_| Filter::always(), change);
             let done = bulk.await.unwrap();
             assert_eq!((done.matched, done.modified), (2, 0), "{at}");
         }

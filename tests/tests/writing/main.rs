@@ -21,6 +21,7 @@ mod replacing;
 mod scoped;
 mod scoped_texts;
 mod several;
+mod trees;
 mod upserts;
 mod versions;
 

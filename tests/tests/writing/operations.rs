@@ -131,7 +131,10 @@ fn filters_find_matching_documents() {
             ["Ada", "Bob"]
         );
         assert_eq!(names(shops.find(|s| s.tags.contains("wine"))).await, ["Bob"]);
-        assert_eq!(names(shops.find(|s| s.tags.all(["wine", "food"]))).await, ["Bob"]);
+        assert_eq!(
+            names(shops.find(|s| s.tags.contains_all(["wine", "food"]))).await,
+            ["Bob"]
+        );
         assert_eq!(
             names(shops.find(|s| s.tags.contains_any(["wine", "none"]))).await,
             ["Bob"]

@@ -527,7 +527,7 @@ fn a_type_without_the_field_of_the_scope_is_refused_unless_it_is_shared() {
         // A type that is not registered is refused by each of its operations.
         let replies = scoped.collection::<Reply>();
         let reply = || NewReply { id: 1, tenant_id: 1 };
-        let filter = odm::Filter::all;
+        let filter = odm::Filter::always;
         let refused = |done: Result<(), Error>| {
             assert!(matches!(done, Err(Error::Models { .. })), "{done:?}");
         };

@@ -22,7 +22,7 @@ struct LogMsg {
 }
 
 async fn read(log: odm::Collection<LogMsg>, host: Host) -> odm::Result<()> {
-    let _ = log.of(&host).all().await?;
+    let _ = log.children_of(&host).all().await?;
     Ok(())
 }
 

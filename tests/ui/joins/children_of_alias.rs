@@ -23,7 +23,7 @@ struct Message {
 async fn children(odm: Odm, person: Person) -> odm::Result<()> {
     let people = odm.collection::<Person>();
     let _ = people.find_all().include(|p| p.children::<Message>()).all().await?;
-    let _ = odm.collection::<Message>().of(&person).all().await?;
+    let _ = odm.collection::<Message>().children_of(&person).all().await?;
     Ok(())
 }
 

@@ -19,7 +19,7 @@ struct Log {
 async fn children(odm: Odm, host: Host) -> odm::Result<()> {
     let hosts = odm.collection::<Host>();
     let _ = hosts.find_all().include(|h| h.children::<Log>().limit(10)).all().await?;
-    let _ = odm.collection::<Log>().of(&host).all().await?;
+    let _ = odm.collection::<Log>().children_of(&host).all().await?;
     Ok(())
 }
 

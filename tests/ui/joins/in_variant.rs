@@ -28,7 +28,7 @@ fn joins(parcels: Collection<Parcel>, drivers: Collection<Driver>) {
     let _ = parcels.find_all().include(|p| p.status.shipped.driver);
     let _ = drivers
         .find_all()
-        .include(|d| d.children_by(|p: odm::query::PathsOf<Parcel>| p.status.shipped.driver));
+        .include(|d| d.children_by(|p: ParcelFields| p.status.shipped.driver));
 }
 
 fn main() {}

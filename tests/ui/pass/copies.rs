@@ -132,7 +132,7 @@ fn children(parts: odm::Collection<Part>, products: odm::Collection<Product>, to
     is_child::<Journey, Town>();
     let _ = parts.find_all().include(|p| p.children::<Stock>().limit(10));
     let _ = products.find_all().include(|p| p.child::<Stock>());
-    let _ = towns.find_all().include(|t| t.children_by(|j: odm::query::PathsOf<Journey>| j.to));
+    let _ = towns.find_all().include(|t| t.children_by(|j: JourneyFields| j.to));
 }
 
 pub(crate) fn main() -> odm::Result<()> {

@@ -29,7 +29,7 @@ struct Dog {
 }
 
 fn wrong(people: odm::Collection<Person>, person: Person, dog: Dog) {
-    let _ = people.find(|_| Filter::<Dog>::all());
+    let _ = people.find(|_| Filter::<Dog>::always());
 }
 
 fn main() {}

@@ -38,7 +38,7 @@ struct UserQuery {
 #[derive(RequestQuery)]
 #[request(of = User)]
 struct TagQuery {
-    #[request(sort(tags.any()))]
+    #[request(sort(tags.any_item()))]
     sort: Sort,
 }
 

@@ -32,7 +32,7 @@ struct UserQuery {
     name: Text,
     #[request(path = address.city, name = "name")]
     city: Eq<String>,
-    #[request(path = tags.any(), name = "limit")]
+    #[request(path = tags.any_item(), name = "limit")]
     tag: OneOf<String>,
     #[request(sort(name))]
     sort: Sort,

@@ -179,9 +179,9 @@ pub async fn reference_in_child(show: &mut Show, databases: &Databases) -> Resul
         });
     show.step("And 100 books of each", books.insert_many(new)).await?;
     let first = made.first().context("there are no publishers")?;
-    let newest = books.of(first).limit(2).all();
+    let newest = books.children_of(first).limit(2).all();
     let newest = show
-        .step("The newest two of one: `books.of(&publisher)`", newest)
+        .step("The newest two of one: `books.children_of(&publisher)`", newest)
         .await?;
     show.check(
         "the last two, the newest first",

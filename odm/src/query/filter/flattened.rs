@@ -22,15 +22,15 @@ macro_rules! not_of_flattened {
 }
 
 not_of_flattened! {
-    eq(V) -> Filter<R> = Filter::all();
-    ne(V) -> Filter<R> = Filter::all();
-    gt(V) -> Filter<R> = Filter::all();
-    gte(V) -> Filter<R> = Filter::all();
-    lt(V) -> Filter<R> = Filter::all();
-    lte(V) -> Filter<R> = Filter::all();
-    in_(V) -> Filter<R> = Filter::all();
-    not_in(V) -> Filter<R> = Filter::all();
-    exists(V) -> Filter<R> = Filter::all();
+    eq(V) -> Filter<R> = Filter::always();
+    ne(V) -> Filter<R> = Filter::always();
+    gt(V) -> Filter<R> = Filter::always();
+    gte(V) -> Filter<R> = Filter::always();
+    lt(V) -> Filter<R> = Filter::always();
+    lte(V) -> Filter<R> = Filter::always();
+    in_(V) -> Filter<R> = Filter::always();
+    not_in(V) -> Filter<R> = Filter::always();
+    exists(V) -> Filter<R> = Filter::always();
     asc() -> Order<R> = Order::new("", false);
     desc() -> Order<R> = Order::new("", true);
     name() -> &'static str = "";

@@ -73,10 +73,10 @@ impl<R> Filter<R> {
     ///
     /// ```
     /// # use samples::model::*;
-    /// assert_eq!(Filter::<Person>::all().into_document()?, doc! {});
+    /// assert_eq!(Filter::<Person>::always().into_document()?, doc! {});
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn all() -> Filter<R> {
+    pub fn always() -> Filter<R> {
         Filter::raw(Document::new())
     }
 
@@ -115,7 +115,7 @@ impl<R> Filter<R> {
         filters
             .into_iter()
             .reduce(|a, b| a & b)
-            .unwrap_or_else(Filter::all)
+            .unwrap_or_else(Filter::always)
     }
 
     /// One of these holds at least; none given, no document.
@@ -720,10 +720,10 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// ```
     /// # use samples::model::*;
     /// let p = Person::paths();
-    /// assert_eq!(p.tags.all(["a", "b"]).into_document()?, doc! { "tags": { "$all": ["a", "b"] } });
+    /// assert_eq!(p.tags.contains_all(["a", "b"]).into_document()?, doc! { "tags": { "$all": ["a", "b"] } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn all<V: Operand<A::Item>>(self, items: impl IntoIterator<Item = V>) -> Filter<R>
+    pub fn contains_all<V: Operand<A::Item>>(self, items: impl IntoIterator<Item = V>) -> Filter<R>
     where
         A::Item: Stored,
         C: PlainItems,
@@ -753,14 +753,14 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// ```
     /// # use samples::model::*;
     /// let p = Person::paths();
-    /// assert_eq!(p.tags.any().gte("m").into_document()?, doc! { "tags": { "$gte": "m" } });
+    /// assert_eq!(p.tags.any_item().gte("m").into_document()?, doc! { "tags": { "$gte": "m" } });
     /// assert_eq!(
-    ///     p.tags.any().starts_with("rust").into_document()?,
+    ///     p.tags.any_item().starts_with("rust").into_document()?,
     ///     doc! { "tags": { "$regex": "^rust" } },
     /// );
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn any(self) -> Path<R, A::Item, Each<P>>
+    pub fn any_item(self) -> Path<R, A::Item, Each<P>>
     where
         A::Item: Sized,
         C: PlainItems,
@@ -1401,7 +1401,7 @@ mod tests {
             ] }
         );
         assert_eq!(
-            doc(Filter::all() & p.name.eq("a")),
+            doc(Filter::always() & p.name.eq("a")),
             doc! { "name": { "$eq": "a" } }
         );
         assert_eq!(doc(Filter::or([])), doc! { "$nor": [{}] });

@@ -102,7 +102,7 @@ macro_rules! of_several {
             fn equal(self, values: ($($value,)*)) -> Filter<R> {
                 let (($($field,)*), ($($value,)*)) = (self, values);
                 let each = [$($field.equal($value)),*];
-                each.into_iter().reduce(|all, one| all & one).unwrap_or_else(Filter::all)
+                each.into_iter().reduce(|all, one| all & one).unwrap_or_else(Filter::always)
             }
         }
     };

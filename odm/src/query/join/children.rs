@@ -70,7 +70,7 @@ pub trait Paths: Copy + 'static {
     /// # use samples::model::*;
     /// # async fn example(tags: Collection<Tag>) -> odm::Result<()> {
     /// let all: Vec<(Tag, Vec<Post>)> =
-    ///     tags.find_all().include(|t| t.children_by(|p: odm::query::PathsOf<Post>| p.tags).limit(10)).all().await?;
+    ///     tags.find_all().include(|t| t.children_by(|p: PostFields| p.tags).limit(10)).all().await?;
     /// # Ok(()) }
     /// ```
     fn children_by<C, V, P, K>(
@@ -94,17 +94,6 @@ pub trait Paths: Copy + 'static {
         Children::new(via)
     }
 }
-
-/// The struct of typed paths of `T`, to name the type of a closure's parameter.
-///
-/// ```
-/// # use samples::model::*;
-/// fn author(p: odm::query::PathsOf<Post>) -> &'static str {
-///     p.author.name()
-/// }
-/// assert_eq!(author(Post::paths()), "author");
-/// ```
-pub type PathsOf<T> = <T as Document>::Paths;
 
 /// For a path without a declaration, which the derive does not make.
 static UNDECLARED: ReferenceMeta = ReferenceMeta {

@@ -19,7 +19,7 @@ mod work;
 
 pub use crate::model::tree::{Slot, Tree};
 pub use asked::Asked;
-pub use children::{Children, OnlyChild, Paths, PathsOf};
+pub use children::{Children, OnlyChild, Paths};
 pub(crate) use children::{Via, warn_of_scan};
 pub(crate) use hop::HopById;
 pub use hop::{Hop, ReadFrom, Source};

@@ -106,7 +106,7 @@ fn filter<R, T, P: Step, C: Codec<T>, V: Operand<T>>(conditions: Vec<Condition<V
         };
         match one {
             Some(value) => Filter::of_field::<P>(operator, encoded(value), false),
-            None => Filter::all(),
+            None => Filter::always(),
         }
     }))
 }

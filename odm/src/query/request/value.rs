@@ -30,7 +30,7 @@ impl<T: Value + Stored + Compared<As: OneValue<T>>> RequestValue for T {}
     message = "`{T}` has several parts, and a parameter of a request is one value",
     label = "not one plain value",
     note = "name a field of it: `#[request(path = address.city)] city: Eq<String>`",
-    note = "the items of an array: `#[request(path = tags.any())] tag: OneOf<String>`"
+    note = "the items of an array: `#[request(path = tags.any_item())] tag: OneOf<String>`"
 )]
 pub trait OneValue<T: ?Sized> {}
 #[diagnostic::do_not_recommend]

@@ -311,7 +311,7 @@ async fn execute(odm: &Odm, command: &CliCommand, streams: &mut Streams<'_>) -> 
                 backfilling = backfilling.at_once();
             }
             if *all {
-                backfilling = backfilling.all();
+                backfilling = backfilling.again();
             }
             if *snapshots {
                 backfilling = backfilling.snapshots();

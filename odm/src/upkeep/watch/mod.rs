@@ -41,7 +41,7 @@ impl Odm {
         Watch::of(AskedFrom {
             odm: self.clone(),
             of: None,
-            filter: Filter::all(),
+            filter: Filter::always(),
             pre_images: false,
             name: None,
             in_transaction: false,

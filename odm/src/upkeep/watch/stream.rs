@@ -129,7 +129,7 @@ impl AskedFrom {
     }
 
     async fn source(&mut self, metas: &[&'static DocumentMeta]) -> Result<WatchSource> {
-        let condition = std::mem::replace(&mut self.filter, Filter::all()).into_document()?;
+        let condition = std::mem::replace(&mut self.filter, Filter::always()).into_document()?;
         let server = with_change_streams(&self.odm, "a change stream").await?;
         if self.pre_images && !server.has_pre_and_post_images() {
             return Err(Error::Unsupported {

@@ -388,7 +388,7 @@ impl Growth {
         .await;
         self.point("backfill of all", Touches::All, 1, async |odm, _| {
             let started = Instant::now();
-            odm.backfill().all().await?;
+            odm.backfill().again().await?;
             Ok(started.elapsed())
         })
         .await;

@@ -267,7 +267,8 @@ impl Libraries {
                     sum += i64::from(there(found.await?)?.embedded_int_doc_8.field1);
                 }
                 _ => {
-                    let in_array = nested.find(|d| d.embedded_str_doc_array.any().unique_id.eq(100 * n + 6));
+                    let in_array =
+                        nested.find(|d| d.embedded_str_doc_array.any_item().unique_id.eq(100 * n + 6));
                     sum += i64::from(there(in_array.one().await?)?.embedded_int_doc_8.field1);
                 }
             }

@@ -187,7 +187,7 @@ fn one_to_one_costs_what_its_chapter_says() {
             .row(&t, "read a user with the membership", both.one())
             .await;
         assert!(both.unwrap().unwrap().1.is_some());
-        let of = memberships.of(&peter).one();
+        let of = memberships.children_of(&peter).one();
         let of = chapter.row(&t, "read the membership of a user at hand", of).await;
         assert!(of.unwrap().is_some());
         let set = memberships.update(4711).set(|m| m.user, Ref::new(2));
@@ -246,7 +246,7 @@ fn a_split_costs_what_its_chapter_says() {
         let list = || movies.find(|m| m.year.lt(1900)).sort(|m| m.year.asc());
         let page = chapter.row(&t, "a page of the list", list().page(20)).await;
         let first = page.unwrap().items.remove(0);
-        let of = details.of(&first).one();
+        let of = details.children_of(&first).one();
         let of = chapter.row(&t, "the details of one movie", of).await;
         assert!(of.unwrap().is_some());
         let both = list().include(|m| m.child::<MovieDetails>()).page(20);
@@ -357,18 +357,18 @@ fn one_to_squillions_costs_what_its_chapter_says() {
         chapter.row(&t, "insert a message", insert).await.unwrap();
         let insert = log.insert_many((1..=1000).map(message));
         chapter.row(&t, "insert 1,000 messages", insert).await.unwrap();
-        let newest = log.of(&goofy).limit(5).all();
+        let newest = log.children_of(&goofy).limit(5).all();
         let newest = chapter.row(&t, "the newest messages of a host", newest).await;
         let newest = newest.unwrap();
         assert_eq!(newest[0].message, "1000");
-        let first = log.of(&goofy).page(50).await.unwrap();
-        let second = log.of(&goofy).page(50).after(first.next.unwrap());
+        let first = log.children_of(&goofy).page(50).await.unwrap();
+        let second = log.children_of(&goofy).page(50).after(first.next.unwrap());
         let second = chapter
             .row(&t, "a page of messages, first or later", second)
             .await;
         assert_eq!(second.unwrap().items[0].message, "950");
         let since = DateTime::from_millis(500);
-        let count = log.of(&goofy).filter(|m| m.time.gte(since)).count();
+        let count = log.children_of(&goofy).filter(|m| m.time.gte(since)).count();
         let count = chapter
             .row(&t, "the number of messages since a time", count)
             .await;

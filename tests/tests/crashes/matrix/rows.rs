@@ -81,6 +81,12 @@ fn fields() -> Edge {
             row!("insert", One, |odm| {
                 odm.collection::<Log>().insert(log(5, 1)).await?;
             }),
+            row!("insert with children", Transaction, |odm| {
+                odm.collection::<Host>()
+                    .insert(host(4))
+                    .with(|host| [5, 6].map(|n| NewLog { host, ..log(n, 0) }))
+                    .await?;
+            }),
             row!("insert_many", Many, |odm| {
                 let logs = [log(5, 1), log(6, 2), log(7, 1)];
                 odm.collection::<Log>().insert_many(logs).await?;

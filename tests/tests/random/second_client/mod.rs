@@ -330,7 +330,7 @@ impl World {
             2 => same! {
                 |p| p.visited.contains(&place), |p| p.visited.contains(&place);
                 |p| p.visited.contains_any(&places), |p| places.iter().any(|place| p.visited.contains(place));
-                |p| p.visited.all(&places), |p| places.iter().all(|place| p.visited.contains(place));
+                |p| p.visited.contains_all(&places), |p| places.iter().all(|place| p.visited.contains(place));
                 |p| p.visited.elem(|v| v.city.eq(&place.city) & v.zip.eq(place.zip)), |p| p.visited.contains(&place);
             },
             3 => same! {

@@ -734,7 +734,7 @@ fn a_backfill_waits_until_every_process_knows_the_new_declarations() {
         // There is no wait where all is filled, nor where this is the only writer.
         let begun = Instant::now();
         newer.backfill().await.unwrap();
-        newer.backfill().all().at_once().await.unwrap();
+        newer.backfill().again().at_once().await.unwrap();
         assert!(begun.elapsed() < HOLDING / 2);
     });
 }

@@ -135,7 +135,7 @@ fn conditions_apply_defaults_as_readers_do() {
             |p| p.tags.contains("a"), |u| u.tags.contains(&"a".to_owned());
             |p| p.words.contains("rust"), |u| u.words.contains(&"rust".to_owned());
             |p| p.words.contains_any(["rust", "c"]), |u| u.words.contains(&"rust".to_owned());
-            |p| p.words.all(["rust", "c"]), |_u| false;
+            |p| p.words.contains_all(["rust", "c"]), |_u| false;
             |p| p.words.size(1), |u| u.words.len() == 1;
             |p| p.home.beds.eq(2), |u| u.home.beds == 2;
             |p| p.home.beds.ne(2), |u| u.home.beds != 2;

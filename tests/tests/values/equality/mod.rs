@@ -89,10 +89,13 @@ fn filters_answer_as_rust_compares() {
                             of(&|house| two.iter().any(|one| house.rooms.contains(one))),
                         ),
                         (
-                            p.rooms.all(two.clone()),
+                            p.rooms.contains_all(two.clone()),
                             of(&|house| two.iter().all(|one| house.rooms.contains(one))),
                         ),
-                        (p.rooms.any().eq(room), of(&|house| house.rooms.contains(room))),
+                        (
+                            p.rooms.any_item().eq(room),
+                            of(&|house| house.rooms.contains(room)),
+                        ),
                         (
                             p.rooms.door.eq(&room.door),
                             of(&|house| house.rooms.iter().any(|one| one.door == room.door)),

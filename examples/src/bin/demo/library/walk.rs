@@ -1,6 +1,6 @@
 //! Questions that lead from one collection to another, each answer compared with the file.
 
-use super::model::{Author, Book, Category};
+use super::model::{Author, Book, BookFields, Category};
 use super::{Library, largest};
 use crate::books::describe_plan;
 use crate::show::{Show, shorten};
@@ -175,10 +175,7 @@ async fn by_category(show: &mut Show, odm: &Odm, library: &Library) -> Result<()
     )?;
     let find = categories
         .find_all()
-        .include(|c| {
-            c.children_by(|b: odm::query::PathsOf<Book>| b.categories)
-                .limit(2)
-        })
+        .include(|c| c.children_by(|b: BookFields| b.categories).limit(2))
         .explain();
     let explain = show
         .step("And two books of every category, from the other side?", find)

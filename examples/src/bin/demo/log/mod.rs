@@ -194,12 +194,15 @@ async fn of_one(show: &mut Show, odm: &Odm, expected: &BTreeMap<&str, Vec<&Line>
         .context("the host has gone")?;
     let count = show
         .step(
-            "How many messages has it? `messages.of(&host)`",
-            messages.of(&host).count(),
+            "How many messages has it? `messages.children_of(&host)`",
+            messages.children_of(&host).count(),
         )
         .await?;
     show.check(&format!("{count}, as in the file"), count, lines.len() as u64)?;
-    let find = messages.of(&host).filter(|m| m.process.eq("kernel")).limit(3);
+    let find = messages
+        .children_of(&host)
+        .filter(|m| m.process.eq("kernel"))
+        .limit(3);
     let found = show
         .step(
             "The newest three of its kernel: in the declared order",
@@ -216,7 +219,7 @@ async fn of_one(show: &mut Show, odm: &Odm, expected: &BTreeMap<&str, Vec<&Line>
     let explain = show
         .step(
             "How is that found, and sorted?",
-            messages.of(&host).limit(3).explain(),
+            messages.children_of(&host).limit(3).explain(),
         )
         .await?;
     show.got(describe_plan(&explain));

@@ -360,7 +360,7 @@ impl<T> Operator<T, Autocomplete> {
 }
 
 /// Documents whose field is this value: the operator `equals`, for booleans, dates, numbers, ObjectIds, UUIDs, and texts that the index
-/// declares as `token(genre)`. Of an array, an item is named by `b.tags.any()`.
+/// declares as `token(genre)`. Of an array, an item is named by `b.tags.any_item()`.
 ///
 /// ```no_run
 /// # mod atlas { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/atlas.rs")); } use atlas::*;
