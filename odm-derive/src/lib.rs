@@ -89,6 +89,7 @@ mod tests;
 /// | `#[embed(patch)]` | a patch of the document sets the fields of the embedded struct one by one, instead of all of it: the struct has `#[embed(patch)]` too |
 /// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most this number of characters: checked before a write, the validator has no such rule |
 /// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
+/// | `#[field(sensitive)]` | no error, log or trace of the library shows the value: a hash of a password, a token. A copy of the field is declared sensitive too |
 /// | `#[field(scope)]` | new documents have the value of the handle's scope: `odm.scoped(…)`. The `New…` struct is without the field |
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |
 /// | `#[field(pattern = "…")]`, `#[field(email)]`, `#[field(url)]` | the expression that a string matches as a whole, in the syntax that the server and Rust understand alike; of an array, each item |

@@ -29,6 +29,8 @@ pub struct Field {
     pub always: bool,
     /// New documents have the value of the handle's scope.
     pub scope: bool,
+    /// No error and no log shows its value.
+    pub sensitive: bool,
     /// Which way it goes in JSON: both where nothing is said.
     pub access: Option<At<Access>>,
     /// It is an attribute of serde, beside `serde = json`, that says so.
@@ -70,6 +72,8 @@ impl Field {
                 flag(&mut field.extra, meta)
             } else if meta.path.is_ident("scope") {
                 flag(&mut field.scope, meta)
+            } else if meta.path.is_ident("sensitive") {
+                flag(&mut field.sensitive, meta)
             } else if meta.path.is_ident("json") {
                 let form: syn::Ident = meta.value()?.parse()?;
                 if form != "text" {

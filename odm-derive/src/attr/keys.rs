@@ -354,6 +354,7 @@ pub static FIELD: Attribute = Attribute::new(
         noted("generate", &["generate = function"], " (of an `_id`)"),
         key("stored", &["stored", "stored = Type"]),
         noted("scope", &["scope"], " (of a document)"),
+        noted("sensitive", &["sensitive"], " (no error and no log shows it)"),
         noted("json", &["json = text"], " (of integers)"),
         noted("private", &["private"], " (not in JSON)"),
         noted(

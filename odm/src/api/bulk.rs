@@ -442,7 +442,7 @@ impl IntoFuture for Bulk {
                 writes: Writes::Each(writes),
                 batching: Batching::Bulk { ordered, by_runs },
             };
-            let trace = Trace::new("(several)", "bulk");
+            let trace = Trace::new("(several)", "bulk").concealing(odm.graph().sensitive());
             trace
                 .run(async {
                     let cx = Cx::new(&odm, session.as_ref(), &trace);

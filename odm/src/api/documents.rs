@@ -475,7 +475,7 @@ fn delete(
     async move {
         let (delete, one) = delete?;
         let trace = core.trace(operation);
-        trace.values("filter", &delete.filter);
+        trace.values(core.meta(), "filter", &delete.filter);
         let meta = core.meta();
         let operation = WriteOperation::one(meta, WriteKind::Delete(Box::new(delete)));
         let deleted = async {

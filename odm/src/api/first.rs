@@ -4,6 +4,7 @@ use crate::engine::first::{self, FirstMatch, index_of};
 use crate::engine::{Reply, Selection};
 use crate::model::document::CollationMeta;
 use crate::model::path::HasKey;
+use crate::model::sensitive;
 use crate::plan::operators::change::Change;
 use crate::plan::operators::{Changes, UntypedChanges};
 use crate::query::filter::IntoSort;
@@ -120,7 +121,7 @@ impl<T: Document> Collection<T> {
             Ok((filter, collation)) => (filter.into_document(), collation),
             Err(error) => (Err(error), None),
         };
-        let sought = condition.as_ref().ok().cloned();
+        let sought = condition.as_ref().ok().map(|key| sensitive::shown(T::META, key));
         let sought = sought.map_or(Sought::Any, |key| Sought::Key(Box::new(key)));
         let find = crate::Find::<T>::new(self.core().clone(), Filter::of(condition));
         let find = match collation {
@@ -395,7 +396,7 @@ fn update_first(
     async move {
         let first = first?;
         let trace = core.trace("update_first");
-        trace.values("filter", &first.condition);
+        trace.values(core.meta(), "filter", &first.condition);
         let built = changes.build_for(core.meta(), false, crate::now())?;
         let update = first::update(&core, &trace, first, built, reply);
         let mut made = trace.run(update).await?;
@@ -519,7 +520,7 @@ fn delete_first(core: Core, first: Result<FirstMatch>) -> BoxFuture<'static, Res
     async move {
         let first = first?;
         let trace = core.trace("delete_first");
-        trace.values("filter", &first.condition);
+        trace.values(core.meta(), "filter", &first.condition);
         trace.run(first::delete(&core, &trace, first)).await
     }
     .boxed()

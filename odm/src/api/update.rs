@@ -492,7 +492,7 @@ fn execute(
             }
             Made::Key(key) => {
                 let (first, built, reply) = *key;
-                trace.values("filter", &first.condition);
+                trace.values(core.meta(), "filter", &first.condition);
                 let made = engine::first::update(&core, &trace, first, built, reply);
                 trace.run(made.boxed()).await
             }

@@ -22,6 +22,7 @@ mod written_tests;
 
 use crate::model::document::DocumentMeta;
 use crate::model::encode::stored_document;
+use crate::model::sensitive;
 #[cfg(feature = "json")]
 use crate::model::shape::Bounds;
 use crate::model::shape::{FieldMeta, Shape};
@@ -68,11 +69,12 @@ pub(crate) fn written(meta: &DocumentMeta, doc: &RawDocument, may_be_broken: boo
     if violations.is_empty() {
         return Ok(());
     }
-    Err(Error::Invalid {
+    let error = Error::Invalid {
         collection: meta.collection.to_owned(),
         violations,
         source: None,
-    })
+    };
+    Err(sensitive::concealed(meta, error))
 }
 
 /// The verdict on a document that is not sent.

@@ -219,8 +219,8 @@ pub(super) async fn update_by(
     update: Box<UpdateManyWrite>,
     run: UpdateAtOnce<'_>,
 ) -> Result<Done> {
-    cx.trace.values("filter", &update.condition);
-    cx.trace.values("update", &update.built.update);
+    cx.trace.values(meta, "filter", &update.condition);
+    cx.trace.values(meta, "update", &update.built.update);
     for _ in 0..ATTEMPTS {
         match run(update.clone(), Some(MAX_DOCS_PER_TX)).await? {
             Attempt::TooMany => {}

@@ -29,6 +29,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::meta::Several;
 use crate::model::normalize;
 use crate::model::reference::{OnDelete, TargetMeta};
+use crate::model::sensitive;
 use crate::model::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
 use mongodb::bson::{Bson, Document};
@@ -46,6 +47,8 @@ pub(crate) struct Graph {
     /// By the target's collection.
     incoming: Arc<HashMap<&'static str, Vec<EdgeId>>>,
     derived: Arc<Vec<Derived>>,
+    /// The documents with sensitive fields, if there are any.
+    sensitive: Option<Arc<[&'static DocumentMeta]>>,
     /// The fields that programs with other models derive.
     pub(crate) others: crate::graph::known::KnownDeclarations,
 }
@@ -97,10 +100,17 @@ impl Graph {
         graph.check_soft_delete(&mut problems);
         graph.check_copies(&mut problems);
         graph.check_volatile(&volatile, &mut problems);
+        graph.check_sensitive(&mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
         graph.choose_owners();
+        let sensitive: Vec<_> = models
+            .iter()
+            .copied()
+            .filter(|meta| sensitive::holds(meta))
+            .collect();
+        graph.sensitive = (!sensitive.is_empty()).then(|| sensitive.into());
         Ok(graph)
     }
 
@@ -112,6 +122,7 @@ impl Graph {
             outgoing: self.outgoing.clone(),
             incoming: self.incoming.clone(),
             derived: self.derived.clone(),
+            sensitive: self.sensitive.clone(),
             others: crate::graph::known::KnownDeclarations::default(),
         }
     }
@@ -369,6 +380,31 @@ impl Graph {
                 }
             }
         }
+    }
+
+    /// A copy shows the value of its source.
+    fn check_sensitive(&self, problems: &mut Vec<String>) {
+        for edge in self.edges.iter() {
+            for (copy, target) in edge
+                .copies
+                .iter()
+                .flat_map(|copy| edge.targets.iter().map(move |of| (copy, of)))
+            {
+                let path = edge.copy_path(copy);
+                if sensitive::conceals(target.meta, copy.source) && !sensitive::conceals(edge.holder, &path) {
+                    problems.push(format!(
+                        "`{}.{path}` copies `{}.{}`, which is sensitive, so that errors and logs would show it: write `#[field(sensitive)]` \
+                         on the copy too",
+                        edge.holder.name, target.meta.name, copy.source
+                    ));
+                }
+            }
+        }
+    }
+
+    /// The documents with sensitive fields.
+    pub(crate) fn sensitive(&self) -> Option<Arc<[&'static DocumentMeta]>> {
+        self.sensitive.clone()
     }
 
     /// The fields of a document that others are derived from, or that are derived themselves, form a graph of their own:

@@ -40,6 +40,7 @@ impl FieldMeta {
             shows_more: false,
             cut: false,
             access: Access::Open,
+            sensitive: false,
             json_text: false,
             json: None,
             beside: false,

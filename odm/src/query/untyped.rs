@@ -188,7 +188,7 @@ impl Query {
             }
             let filter = self.prepare()?;
             let trace = self.core.trace("find_one");
-            trace.values("filter", &filter);
+            trace.values(self.core.meta(), "filter", &filter);
             trace
                 .run(async {
                     let (core, options) = (&self.core, self.options.into_one());
@@ -228,7 +228,7 @@ impl Query {
     ) -> Result<BoxStream<'static, Result<RawDocuments>>> {
         let filter = self.prepare()?;
         let trace = self.core.trace("stream");
-        trace.values("filter", &filter);
+        trace.values(self.core.meta(), "filter", &filter);
         let (core, options) = (&self.core, self.options.into_inner());
         let (meta, seen) = (core.meta(), place.clone());
         let read = move |batch: RawBatch| {
@@ -268,7 +268,7 @@ impl Query {
             }
             let filter = self.prepare()?;
             let trace = self.core.trace("count");
-            trace.values("filter", &filter);
+            trace.values(self.core.meta(), "filter", &filter);
             trace
                 .run(async {
                     let mut options = mongodb::options::CountOptions::default();
@@ -300,7 +300,7 @@ impl Query {
             self.sort.clear();
             let filter = self.prepare()?;
             let trace = self.core.trace("distinct");
-            trace.values("filter", &filter);
+            trace.values(self.core.meta(), "filter", &filter);
             let core = &self.core;
             let mut options = DistinctOptions::default();
             options.collation.clone_from(&self.options.collation);
@@ -325,7 +325,7 @@ impl Query {
             }
             let filter = self.prepare()?;
             let trace = self.core.trace("exists");
-            trace.values("filter", &filter);
+            trace.values(self.core.meta(), "filter", &filter);
             trace
                 .run(async {
                     self.options.sort = None;
@@ -373,7 +373,7 @@ impl Query {
             self.options.batch_size.get_or_insert(wanted);
             let filter = self.prepare()?;
             let trace = self.core.trace(operation);
-            trace.values("filter", &filter);
+            trace.values(self.core.meta(), "filter", &filter);
             trace
                 .run(async {
                     let (core, options) = (&self.core, self.options.into_inner());

@@ -120,7 +120,7 @@ impl Core {
     }
 
     pub(crate) fn trace(&self, operation: &'static str) -> Trace {
-        Trace::new(self.meta.collection, operation)
+        Trace::new(self.meta.collection, operation).concealing(self.odm.graph().sensitive())
     }
 
     /// Maps an error of the driver's.

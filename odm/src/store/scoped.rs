@@ -4,6 +4,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::Managed;
 use crate::model::meta::names::meet;
+use crate::model::sensitive;
 use crate::store::filter::{all, within};
 use crate::store::scopes::{Scopes, exactly, has, lacks};
 use crate::{Error, Odm, Result, bounds};
@@ -272,14 +273,15 @@ impl Odm {
         let of_variant = meta.variant().filter(|(tag, _)| *tag == name);
         let of_variant = of_variant.map(|(_, variant)| Bson::from(variant));
         let own = self.scopes().of_collection(meta).find(|(field, _)| field == name);
-        Error::OutOfScope {
+        let error = Error::OutOfScope {
             collection: meta.collection,
             field: name.to_owned(),
             given: given.map(Box::new),
             scope: of_variant
                 .or_else(|| own.map(|(_, value)| value.clone()))
                 .map(Box::new),
-        }
+        };
+        sensitive::concealed(meta, error)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The span of an operation in `tracing`: collection, operation, round trips, documents, time, and the kind of error that ended
 //! it. Values of documents are logged only at level `TRACE`.
 
+use crate::model::document::DocumentMeta;
+use crate::model::sensitive;
 use crate::store::batches::RawDocuments;
 use crate::{Error, Result};
 use futures::future::FutureExt;
@@ -22,6 +24,8 @@ pub(crate) struct Trace {
     operation: &'static str,
     started: Instant,
     counts: Arc<TraceCounts>,
+    /// The documents with fields that no error shows.
+    sensitive: Option<Arc<[&'static DocumentMeta]>>,
 }
 
 /// The operations that only read, so that an error of them never leaves a write behind.
@@ -66,6 +70,7 @@ impl Trace {
             operation,
             started: Instant::now(),
             counts: Arc::default(),
+            sensitive: None,
         }
     }
 
@@ -76,7 +81,14 @@ impl Trace {
             operation: "",
             started: Instant::now(),
             counts: Arc::default(),
+            sensitive: None,
         }
+    }
+
+    /// The same, whose errors don't show the sensitive fields of these documents.
+    pub(crate) fn concealing(mut self, sensitive: Option<Arc<[&'static DocumentMeta]>>) -> Trace {
+        self.sensitive = sensitive;
+        self
     }
 
     /// Runs the operation within its span, which says what it took when it ends.
@@ -115,6 +127,8 @@ impl Trace {
     }
 
     fn outcome(&self, error: Error) -> Error {
+        let sensitive = self.sensitive.iter().flat_map(|all| all.iter());
+        let error = sensitive.fold(error, |error, meta| sensitive::concealed(meta, error));
         if READS.contains(&self.operation) {
             error.of_read()
         } else {
@@ -193,14 +207,21 @@ impl Trace {
     }
 
     /// A filter or an update, at level `TRACE` only, since it holds values.
-    pub(crate) fn values(&self, what: &'static str, document: &mongodb::bson::Document) {
-        tracing::trace!(target: "odm::values", parent: &self.span, what, %document);
+    /// Without the values of sensitive fields.
+    pub(crate) fn values(&self, meta: &DocumentMeta, what: &'static str, document: &mongodb::bson::Document) {
+        self.made_values(meta, what, || document.clone());
     }
 
     /// The same of a document that has to be made.
-    pub(crate) fn made_values(&self, what: &'static str, document: impl FnOnce() -> mongodb::bson::Document) {
+    pub(crate) fn made_values(
+        &self,
+        meta: &DocumentMeta,
+        what: &'static str,
+        document: impl FnOnce() -> mongodb::bson::Document,
+    ) {
         if tracing::enabled!(target: "odm::values", tracing::Level::TRACE) {
-            self.values(what, &document());
+            let document = sensitive::shown(meta, &document());
+            tracing::trace!(target: "odm::values", parent: &self.span, what, %document);
         }
     }
 }

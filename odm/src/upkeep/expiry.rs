@@ -53,7 +53,7 @@ impl Odm {
     }
 
     fn expired(&self) -> BoxFuture<'_, Result<Deleted>> {
-        let trace = Trace::new("(all)", "delete_expired");
+        let trace = Trace::new("(all)", "delete_expired").concealing(self.graph().sensitive());
         let of = trace.clone();
         of.run(async move {
             if !self.has_expiring() {

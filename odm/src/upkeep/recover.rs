@@ -172,7 +172,7 @@ impl IntoFuture for Recovering {
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let Recovering { odm, by_worker } = self;
-            let trace = Trace::new("(all)", "recover");
+            let trace = Trace::new("(all)", "recover").concealing(odm.graph().sensitive());
             let recovered = trace.run(async {
                 let cx = Cx::new(&odm, None, &trace);
                 let mut recovered = Recovered::default();

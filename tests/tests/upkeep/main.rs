@@ -5,6 +5,7 @@ mod audit;
 mod cli;
 mod leases;
 mod reconciler;
+mod sensitive;
 mod standalone;
 mod tracing;
 mod watching;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use tracing_subscriber::fmt::format::FmtSpan;
 
 #[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
+pub struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Captured {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -24,12 +24,12 @@ impl Write for Captured {
 }
 
 impl Captured {
-    fn take(&self) -> String {
+    pub fn take(&self) -> String {
         String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
     }
 }
 
-fn subscriber(captured: &Captured, level: tracing::Level) -> impl tracing::Subscriber + Send + Sync {
+pub fn subscriber(captured: &Captured, level: tracing::Level) -> impl tracing::Subscriber + Send + Sync {
     let writer = captured.clone();
     tracing_subscriber::fmt()
         .with_max_level(level)

@@ -36,8 +36,9 @@ pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> R
             let unchanged = unchanged(cx, &write, one, &update.reply).boxed().await?;
             return Ok(Attempt::done(unchanged));
         }
-        cx.trace.made_values("filter", || update.condition(write.meta));
-        cx.trace.values("update", &update.built.update);
+        cx.trace
+            .made_values(write.meta, "filter", || update.condition(write.meta));
+        cx.trace.values(write.meta, "update", &update.built.update);
     }
     let (refused, token) = prepare(cx, std::slice::from_mut(&mut write)).await?;
     if let Some((_, error)) = refused.into_iter().next() {

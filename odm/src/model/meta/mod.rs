@@ -225,6 +225,8 @@ pub struct FieldMeta {
     pub cut: bool,
     /// Which way it goes in JSON, as its attributes say.
     pub access: Access,
+    /// Whether no error and no log shows its value: `#[field(sensitive)]`.
+    pub sensitive: bool,
     /// Whether its integers are texts in JSON: `#[field(json = text)]`.
     pub json_text: bool,
     /// Whether two values of its struct are equal that differ in it: the time zone beside a date.

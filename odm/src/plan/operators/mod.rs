@@ -9,7 +9,7 @@ use crate::model::path::{Codec, Path, Plain, Root, Step, Way};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::stored::Stored;
 use crate::model::value::{Array, Value};
-use crate::model::{default, normalize, shape, variant};
+use crate::model::{default, normalize, sensitive, shape, variant};
 use crate::plan::operators::computed::{COMPUTE, ComputedGuard};
 use crate::plan::operators::guard::Added;
 use crate::plan::operators::names::{joined, joined_names};
@@ -1395,22 +1395,24 @@ impl UntypedChanges {
             Some(Error::Invalid {
                 violations, source, ..
             }) => {
-                return Err(Error::Invalid {
+                let error = Error::Invalid {
                     collection: collection.to_owned(),
                     violations,
                     source,
-                });
+                };
+                return Err(sensitive::concealed(meta, error));
             }
             Some(error) => return Err(error),
             None => {}
         }
         let violations = std::mem::take(&mut self.violations);
         if !violations.is_empty() {
-            return Err(Error::Invalid {
+            let error = Error::Invalid {
                 collection: collection.to_owned(),
                 violations,
                 source: None,
-            });
+            };
+            return Err(sensitive::concealed(meta, error));
         }
         if let Some(message) = self.refused_computed(upsert) {
             return Err(Error::Query {
