@@ -29,7 +29,6 @@ pub(crate) mod own_fields;
 pub(crate) mod path;
 pub(crate) mod reference;
 pub(crate) mod sensitive;
-pub(crate) mod sensitive;
 pub(crate) mod several;
 pub(crate) mod shape;
 pub(crate) mod size;

@@ -10,7 +10,7 @@ use std::error::Error as _;
 const SECRET: &str = "correct horse battery staple";
 
 #[derive(Document, Clone, Debug, PartialEq)]
-#[document(collection = "accounts", validation(action = "error"))]
+#[document(collection = "accounts")]
 struct Account {
     id: i32,
     name: String,
