@@ -7,6 +7,7 @@ use crate::engine::{self, DocumentById, WriteKind, WriteOperation};
 use crate::model::document::{DocumentMeta, Versioned};
 use crate::plan::operators::never_changed;
 use crate::plan::operators::patch::etag::{Etag, IfMatch};
+use crate::plan::upsert::values_of;
 use crate::store::core::Core;
 use crate::store::options::configured;
 use crate::store::trace::Trace;
@@ -517,6 +518,7 @@ impl<T: Document> IntoFuture for Delete<T> {
                 ("delete", id.map(one))
             }
             DeletionTarget::Key(key) => {
+                let names = key.names.clone();
                 let found = key.for_write(&self.core, self.collation.take());
                 let found = found.and_then(|(filter, collation)| {
                     self.collation = collation;
@@ -524,7 +526,7 @@ impl<T: Document> IntoFuture for Delete<T> {
                 });
                 (
                     "delete_by",
-                    found.map(|key| (key.clone(), engine::DeleteWrite::many(key))),
+                    found.map(|filter| (values_of(&names, &filter), engine::DeleteWrite::many(filter))),
                 )
             }
             DeletionTarget::Purge(id) => {

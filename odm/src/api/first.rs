@@ -7,6 +7,7 @@ use crate::model::path::HasKey;
 use crate::model::sensitive;
 use crate::plan::operators::change::Change;
 use crate::plan::operators::{Changes, UntypedChanges};
+use crate::plan::upsert::values_of;
 use crate::query::filter::IntoSort;
 use crate::query::filter::unique::KeyValues;
 use crate::store::action::{Action, Sought};
@@ -116,13 +117,17 @@ impl<T: Document> Collection<T> {
         T: HasKey<K::Parts>,
         K: KeyValues<T, V>,
     {
-        let found = DocumentByKey::new(key, values).condition(self.core());
+        let key = DocumentByKey::new(key, values);
+        let names = key.names.clone();
+        let found = key.condition(self.core());
         let (condition, collation) = match found {
             Ok((filter, collation)) => (filter.into_document(), collation),
             Err(error) => (Err(error), None),
         };
-        let sought = condition.as_ref().ok().map(|key| sensitive::shown(T::META, key));
-        let sought = sought.map_or(Sought::Any, |key| Sought::Key(Box::new(key)));
+        let sought = condition.as_ref().map_or(Sought::Any, |condition| {
+            let key = values_of(&names, condition);
+            Sought::Key(Box::new(sensitive::shown(T::META, &key)))
+        });
         let find = crate::Find::<T>::new(self.core().clone(), Filter::of(condition));
         let find = match collation {
             Some(collation) => find.collation(collation),

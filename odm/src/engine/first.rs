@@ -106,7 +106,10 @@ impl FirstMatch {
     fn not_found(&self, core: &Core) -> Error {
         Error::NotFound {
             collection: core.meta().collection,
-            key: Box::new(self.condition.clone()),
+            key: Box::new(upsert::values_of(
+                self.key.as_deref().unwrap_or_default(),
+                &self.condition,
+            )),
             deleted: false,
         }
     }

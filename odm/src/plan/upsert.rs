@@ -190,6 +190,14 @@ pub(crate) fn demands_key(graph: &Graph, meta: &'static DocumentMeta, condition:
     Ok(())
 }
 
+/// The fields of a key with the values that a condition demands of them.
+pub(crate) fn values_of(names: &[&'static str], condition: &Document) -> Document {
+    let values = names
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), implied::demanded(condition, name)?.clone())));
+    values.collect()
+}
+
 /// The index of a unique key: what it demands of the documents that it holds, and how it compares.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct KeyIndex {

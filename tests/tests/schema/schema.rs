@@ -18,6 +18,7 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         flatten: false,
         cut: false,
         access: meta::Access::Open,
+        sensitive: false,
         json: None,
         json_text: false,
         beside: false,

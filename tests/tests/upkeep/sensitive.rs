@@ -101,7 +101,7 @@ fn no_error_shows_the_value_of_a_sensitive_field() {
             .required()
             .await
             .unwrap_err();
-        conceals(none, "`token` \"(sensitive)\"");
+        conceals(none, "no document has `token` \"(sensitive)\"");
         let none = accounts
             .update_by(|a| a.token, &missing)
             .set(|a| a.name, "x")
