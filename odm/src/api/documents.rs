@@ -1,7 +1,7 @@
 //! Writes of one document: inserts, replacements, deletions; and deletions of many.
 
+use crate::api::by_key::DocumentByKey;
 use crate::api::encoded::{encode, encoded, is_cut};
-use crate::api::first::DocumentByKey;
 use crate::api::optional::writes_one;
 use crate::engine::{self, DocumentById, WriteKind, WriteOperation};
 use crate::model::document::{DocumentMeta, Versioned};

@@ -1,8 +1,8 @@
 //! Writes and reads of one document that a condition finds: the first in an order, or the one that has a unique key.
 
-use crate::engine::first::{self, FirstMatch, index_of};
+use crate::api::by_key::DocumentByKey;
+use crate::engine::first::{self, FirstMatch};
 use crate::engine::{Reply, Selection};
-use crate::model::document::CollationMeta;
 use crate::model::path::HasKey;
 use crate::model::sensitive;
 use crate::plan::operators::change::Change;
@@ -14,7 +14,7 @@ use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::decode;
 use crate::store::options::configured;
-use crate::{Collection, Deletable, Delete, Document, Error, Filter, Order, Result, Update, Updated};
+use crate::{Collection, Deletable, Delete, Document, Filter, Order, Result, Update, Updated};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
@@ -185,72 +185,6 @@ impl<T: Document> Collection<T> {
     {
         Delete::by_key(self.core().clone(), DocumentByKey::new(key, values))
     }
-}
-
-/// A document by its unique key.
-#[derive(Debug)]
-pub(crate) struct DocumentByKey {
-    pub(super) names: Vec<&'static str>,
-    filter: Filter<()>,
-}
-
-impl DocumentByKey {
-    fn new<T: Document, K: KeyValues<T, V>, V>(key: impl FnOnce(T::Paths) -> K, values: V) -> DocumentByKey {
-        let key = key(T::paths());
-        DocumentByKey {
-            names: key.names(),
-            filter: key.equal(values).untyped(),
-        }
-    }
-
-    /// The condition that finds it, and the collation of the key's index where that is not the collection's.
-    ///
-    /// # Errors
-    /// [`Error::Query`] where the fields are no unique key in the scope of the handle, or one has no value.
-    pub(super) fn condition(self, core: &Core) -> Result<(Filter<()>, Option<Collation>)> {
-        let Some(condition) = self.filter.document() else {
-            return Ok((self.filter, None)); // an error, for which it is asked next
-        };
-        let index = index_of(core, &self.names, condition)?;
-        let collation = index.collation.map(collation_of).transpose()?;
-        let filter = match index.partial {
-            Some(partial) => self.filter & Filter::of(Ok(partial)),
-            None => self.filter,
-        };
-        Ok((filter, collation))
-    }
-
-    /// The same for a write, which takes no other collation.
-    ///
-    /// # Errors
-    /// [`Error::Query`] with a collation, and those of [`condition`](DocumentByKey::condition).
-    pub(super) fn for_write(
-        self,
-        core: &Core,
-        collation: Option<Collation>,
-    ) -> Result<(Filter<()>, Option<Collation>)> {
-        if collation.is_some() {
-            return Err(Error::Query {
-                collection: core.meta().collection,
-                message: "a write by a unique key compares as the index of the key does, and takes no other collation: use \
-                          `update_where` or `delete_where`"
-                    .to_owned(),
-            });
-        }
-        self.condition(core)
-    }
-}
-
-/// A declared collation as an option of an operation.
-///
-/// # Errors
-/// [`Error::Encode`] where the driver does not know it.
-pub(super) fn collation_of(declared: CollationMeta) -> Result<Collation> {
-    let collation = crate::schema::index::collation(declared);
-    bson::deserialize_from_document(collation).map_err(|source| Error::Encode {
-        field: "collation".to_owned(),
-        source: Box::new(source),
-    })
 }
 
 fn first_of<T>(filter: Filter<T>, by: Selection) -> Result<FirstMatch> {

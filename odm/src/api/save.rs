@@ -1,8 +1,8 @@
 //! Writes that find out whether their document is there: an insert that gives the document with its unique key, and a save by the id.
 
+use crate::api::by_key::collation_of;
 use crate::api::documents::{Stored, insert, replace};
 use crate::api::encoded::{encode, encoded, is_cut};
-use crate::api::first::collation_of;
 use crate::engine::{self, DocumentById, has_same_id};
 use crate::model::document::Fresh;
 use crate::model::encode::id;

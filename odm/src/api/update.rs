@@ -1,7 +1,7 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
+use crate::api::by_key::DocumentByKey;
 use crate::api::encoded::encoded;
-use crate::api::first::DocumentByKey;
 use crate::api::optional::writes_one;
 use crate::engine::first::FirstMatch;
 use crate::engine::{self, DocumentById, Outcome, Reply, Selection, WriteKind, WriteOperation};

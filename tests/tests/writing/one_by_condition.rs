@@ -306,10 +306,7 @@ fn a_unique_key_names_a_document_as_its_id_does() {
             .inc(|u| u.visits, 1)
             .await
             .unwrap_err();
-        assert_eq!(
-            gone.to_string(),
-            r#"users: no document has `email` "x""#
-        );
+        assert_eq!(gone.to_string(), r#"users: no document has `email` "x""#);
         let gone = users.get_by(|u| u.email, "x").required().await.unwrap_err();
         assert!(
             matches!(
