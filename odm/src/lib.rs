@@ -252,6 +252,7 @@ pub mod upkeep;
 /// Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
 pub mod write {
     pub use crate::api::bulk::Bulk;
+    pub use crate::api::bulk_write::BulkWrite;
     pub use crate::api::documents::{Delete, DeleteMany, Insert, Replace};
     pub use crate::api::first::DeleteFirst;
     pub use crate::api::insert_many::InsertMany;

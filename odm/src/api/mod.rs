@@ -5,6 +5,7 @@
 
 pub(crate) mod bucket;
 pub(crate) mod bulk;
+pub(crate) mod bulk_write;
 pub(crate) mod collection;
 pub(crate) mod documents;
 pub(crate) mod encoded;

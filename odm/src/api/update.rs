@@ -1,5 +1,8 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
+use crate::api::bulk_write::{
+    BulkPart, bulk_writes, may_have_collation, refused, sealed::IntoPart, takes_no_collation,
+};
 use crate::api::encoded::encoded;
 use crate::api::optional::writes_one;
 use crate::engine::first::{FirstMatch, demands_key};
@@ -125,6 +128,8 @@ configured!(WriteOptions for
     update.core of [T: Document] Returning<T, Option<T>>;
     core of [T: Document] UpdateMany<T>;
 );
+
+bulk_writes!(Update, Upsert, UpdateMany);
 
 impl<T: Document> Change<T> for Update<T> {
     fn changes(&mut self) -> &mut Changes<T> {
@@ -439,10 +444,7 @@ fn by_key(
     (changes, upsert, collation): (UntypedChanges, bool, Option<Collation>),
     reply: Reply,
 ) -> Result<Made> {
-    let refused = |message: &str| Error::Query {
-        collection: core.meta().collection,
-        message: message.to_owned(),
-    };
+    let refused = |message: &str| refused(core.meta(), message);
     if collation.is_some() {
         return Err(refused(
             "an update by a unique key compares as its index does: declare the collation there, or use `update_where`",
@@ -457,15 +459,7 @@ fn by_key(
         demands_key(core, condition)?;
     }
     if upsert {
-        let update = UntypedMany {
-            core: core.clone(),
-            filter: key,
-            changes,
-            upsert,
-            counts: false,
-            collation,
-            hint: None,
-        };
+        let update = UntypedMany::by_key(core, key, changes, upsert);
         return update.made().map(Made::Id);
     }
     let built = changes.build_for(core.meta(), upsert, crate::now())?;
@@ -521,6 +515,55 @@ impl From<Outcome> for Updated {
             refused: outcome.refused,
             copies_updated: outcome.copies,
         }
+    }
+}
+
+impl UntypedUpdate {
+    /// The update for a bulk.
+    fn into_part(self) -> BulkPart {
+        let UntypedUpdate {
+            core,
+            which,
+            changes,
+            upsert,
+            collation,
+            reply: _,
+        } = self;
+        let (odm, meta) = (core.odm(), core.meta());
+        let made = || {
+            takes_no_collation(meta, collation.is_some())?;
+            let (id, seen) = match which {
+                UpdateTarget::Id(id, seen) => (id?, seen),
+                UpdateTarget::Key(key) => {
+                    if let Some(condition) = key.document() {
+                        demands_key(&core, condition)?;
+                    }
+                    return UntypedMany::by_key(&core, *key, changes, upsert).for_bulk(true);
+                }
+            };
+            let one = DocumentById::new(id, seen);
+            let built = changes.build_for(meta, upsert, crate::now())?;
+            let update = if upsert {
+                engine::UpdateWrite::new(odm, meta, one, built, true)?
+            } else {
+                engine::UpdateWrite::in_bulk(odm, meta, one, built)?
+            };
+            Ok(WriteKind::Update(Box::new(update)))
+        };
+        let what = made();
+        BulkPart { core, what }
+    }
+}
+
+impl<T: Document> IntoPart for Update<T> {
+    fn into_part(self) -> BulkPart {
+        self.untyped(Reply::Counts).into_part()
+    }
+}
+
+impl<T: Document> IntoPart for Upsert<T> {
+    fn into_part(self) -> BulkPart {
+        self.update.into_part()
     }
 }
 
@@ -787,12 +830,10 @@ impl<T: Document> UpdateMany<T> {
     }
 }
 
-impl<T: Document> IntoFuture for UpdateMany<T> {
-    type Output = Result<Updated>;
-    type IntoFuture = BoxFuture<'static, Result<Updated>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        update_where(UntypedMany {
+impl<T: Document> UpdateMany<T> {
+    /// The same, without its type.
+    fn untyped(self) -> UntypedMany {
+        UntypedMany {
             core: self.core,
             filter: self.filter.untyped(),
             changes: self.changes.untyped,
@@ -800,7 +841,26 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
             counts: self.counts,
             collation: self.collation,
             hint: self.hint,
-        })
+        }
+    }
+}
+
+impl<T: Document> IntoFuture for UpdateMany<T> {
+    type Output = Result<Updated>;
+    type IntoFuture = BoxFuture<'static, Result<Updated>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        update_where(self.untyped())
+    }
+}
+
+impl<T: Document> IntoPart for UpdateMany<T> {
+    fn into_part(self) -> BulkPart {
+        let update = self.untyped();
+        BulkPart {
+            core: update.core.clone(),
+            what: update.for_bulk(false),
+        }
     }
 }
 
@@ -816,6 +876,56 @@ struct UntypedMany {
 }
 
 impl UntypedMany {
+    /// An update of the one document that has a unique key.
+    fn by_key(core: &Core, key: Filter<()>, changes: UntypedChanges, upsert: bool) -> UntypedMany {
+        UntypedMany {
+            core: core.clone(),
+            filter: key,
+            changes,
+            upsert,
+            counts: false,
+            collation: None,
+            hint: None,
+        }
+    }
+
+    /// The update for a bulk. `is_key` says that its condition demands a unique key, which has been checked.
+    fn for_bulk(self, is_key: bool) -> Result<WriteKind> {
+        let UntypedMany {
+            core,
+            filter,
+            mut changes,
+            upsert,
+            counts,
+            collation,
+            hint,
+        } = self;
+        let (odm, meta) = (core.odm(), core.meta());
+        if counts {
+            return Err(refused(
+                meta,
+                "a bulk does not count the documents that a bound holds back: leave out `count_refused`, or `.await` this update outside \
+                 of the bulk",
+            ));
+        }
+        let mut update = if upsert {
+            takes_no_collation(meta, collation.is_some())?;
+            let condition = filter.into_upsert()?;
+            changes.insert_by(&condition.0, &condition.1);
+            let built = changes.build_for(meta, upsert, crate::now())?;
+            engine::UpdateManyWrite::upsert_in_bulk(odm, meta, condition, built)?
+        } else {
+            may_have_collation(&core, collation.is_some())?;
+            let condition = filter.into_document()?;
+            let built = changes.build_for(meta, upsert, crate::now())?;
+            let mut update = engine::UpdateManyWrite::in_bulk(odm, meta, condition, built, is_key)?;
+            update.collation = collation;
+            update
+        };
+        update.hint = hint;
+        Ok(WriteKind::UpdateMany(Box::new(update)))
+    }
+
     fn made(self) -> Result<WriteKind> {
         let UntypedMany {
             core,

@@ -5,7 +5,7 @@ use odm::bson::{Document as Bson, doc};
 use odm::error::Rule;
 use odm::prelude::*;
 use odm::update::{Changes, Update};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, changed, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -177,7 +177,9 @@ fn items_in_items_are_changed_by_their_conditions() {
         assert_eq!((stored.title.as_str(), stored.version), ("new", 5));
         assert_eq!(stored.sections, [first, second]);
         // In a bulk, and of many documents.
-        let bulk = odm.bulk().update::<Manual>(1, |m| m.each(|m| m.sections, all));
+        let bulk = odm
+            .bulk()
+            .add(odm.collection::<Manual>().update(1).each(|m| m.sections, all));
         assert_eq!(bulk.await.unwrap().modified, 1);
         let done = manuals
             .update_all()
@@ -217,7 +219,10 @@ fn an_update_without_items_in_items_changes_nothing() {
         ];
         let before = manuals.find_all().sort(|m| m.id.asc()).all().await.unwrap();
         for (at, change) in none.into_iter().enumerate() {
-            let bulk = odm.bulk().update_where::<Manual>(|_| Filter::all(), change);
+            let bulk = odm.bulk().add(changed(
+                odm.collection::<Manual>().update_where(|_| Filter::all()),
+                change,
+            ));
             let done = bulk.await.unwrap();
             assert_eq!((done.matched, done.modified), (2, 0), "{at}");
         }
