@@ -546,6 +546,7 @@ pub mod update {
     pub use crate::api::first::{ReturningFirst, UpdateFirst};
     pub use crate::api::update::{Returning, Update, UpdateMany, Updated, Upsert};
     pub use crate::plan::operators::change::Change;
+    pub use crate::plan::operators::nested::Items;
     pub use crate::plan::operators::push::Placed;
     pub use crate::plan::operators::{Changes, Rooted};
 }

@@ -35,6 +35,7 @@ pub(crate) mod implied;
 pub(crate) mod inserted;
 pub(crate) mod items;
 mod names;
+pub(crate) mod nested;
 pub(crate) mod patch;
 pub(crate) mod push;
 mod range;
