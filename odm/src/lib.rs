@@ -252,6 +252,7 @@ pub mod upkeep;
 /// Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
 pub mod write {
     pub use crate::api::bulk::Bulk;
+    pub use crate::api::bulk_write::BulkWrite;
     pub use crate::api::documents::{Delete, DeleteMany, Insert, Replace};
     pub use crate::api::first::DeleteFirst;
     pub use crate::api::insert_many::InsertMany;
@@ -547,6 +548,7 @@ pub mod update {
     pub use crate::api::first::{ReturningFirst, UpdateFirst};
     pub use crate::api::update::{Returning, Update, UpdateMany, Updated, Upsert};
     pub use crate::plan::operators::change::Change;
+    pub use crate::plan::operators::nested::Items;
     pub use crate::plan::operators::push::Placed;
     pub use crate::plan::operators::{Changes, Rooted};
 }

@@ -22,6 +22,7 @@ use mongodb::event::command::CommandEvent;
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use odm::Odm;
+use odm::update::{Change, Changes};
 use std::any::Any;
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
@@ -260,6 +261,15 @@ pub struct TestDb {
 }
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// A write with changes that a function makes.
+pub fn changed<T: odm::Document, C: Change<T>>(
+    mut write: C,
+    changes: impl FnOnce(Changes<T>) -> Changes<T>,
+) -> C {
+    *write.changes() = changes(Changes::new());
+    write
+}
 
 /// A name that no other test uses, now or in another process.
 pub fn unique_name() -> String {

@@ -1,5 +1,8 @@
 //! Writes of one document: inserts, replacements, deletions; and deletions of many.
 
+use crate::api::bulk_write::{
+    BulkPart, bulk_writes, may_have_collation, sealed::IntoPart, takes_no_collation,
+};
 use crate::api::by_key::DocumentByKey;
 use crate::api::encoded::{encode, encoded, is_cut};
 use crate::api::optional::writes_one;
@@ -57,6 +60,8 @@ configured!(WriteOptions for
     core of [T: Document] DeleteMany<T>;
 );
 
+bulk_writes!(Insert, Replace, Delete, DeleteMany);
+
 impl<T: Document> Insert<T> {
     pub(crate) fn new(core: Core, document: Fresh<T>) -> Self {
         Insert { core, document }
@@ -73,6 +78,15 @@ impl<T: Document> IntoFuture for Insert<T> {
             let (document, raw) = encoded(document)?;
             insert(core, raw).await?.read(document)
         }))
+    }
+}
+
+impl<T: Document> IntoPart for Insert<T> {
+    fn into_part(self) -> BulkPart {
+        BulkPart {
+            core: self.core,
+            what: encoded(self.document).map(|(_, raw)| WriteKind::Insert(raw)),
+        }
     }
 }
 
@@ -191,23 +205,38 @@ impl<T: Document> IntoFuture for Replace<T> {
                 mut document,
                 exact,
             } = self;
-            let seen = document.version();
-            never_changed(T::META)?;
-            document.touch(crate::now());
-            if let Some(seen) = seen {
-                document.set_version(seen.saturating_add(1));
-            }
-            let raw = encode(&document)?;
+            let of = replacement(&mut document, exact)?;
             if const { is_cut::<T>() } {
-                document = decode::decode(T::META, &raw)?;
+                document = decode::decode(T::META, of.stored())?;
             }
-            let id = id(document.id())?;
-            let of = engine::ReplaceWrite::new(DocumentById::new(id, seen), raw, exact);
             match replace(core, of).await? {
                 Some(stored) => stored.read(None),
                 None => Ok(document),
             }
         }))
+    }
+}
+
+/// The write that stores this document, which gets its new version and times.
+fn replacement<T: Document>(document: &mut T, exact: bool) -> Result<engine::ReplaceWrite> {
+    let seen = document.version();
+    never_changed(T::META)?;
+    document.touch(crate::now());
+    if let Some(seen) = seen {
+        document.set_version(seen.saturating_add(1));
+    }
+    let raw = encode(document)?;
+    let one = DocumentById::new(id(document.id())?, seen);
+    Ok(engine::ReplaceWrite::new(one, raw, exact))
+}
+
+impl<T: Document> IntoPart for Replace<T> {
+    fn into_part(mut self) -> BulkPart {
+        let replace = replacement(&mut self.document, self.exact);
+        BulkPart {
+            core: self.core,
+            what: replace.map(|replace| WriteKind::Replace(Box::new(replace))),
+        }
     }
 }
 
@@ -501,58 +530,67 @@ fn deleted_of(meta: &DocumentMeta, filter: bson::Document) -> bson::Document {
     }
 }
 
+/// The deletion of one document: how it is called in traces, what it sends, and the key of which errors tell.
+fn of_one(
+    core: &Core,
+    which: DeletionTarget,
+    mut collation: Option<Collation>,
+) -> (&'static str, Result<(engine::DeleteWrite, bson::Document)>) {
+    let meta = core.meta();
+    let (operation, made) = match which {
+        DeletionTarget::Id(id, seen) => {
+            let one = |id: Bson| {
+                let key = doc! { "_id": &id };
+                (engine::DeleteWrite::one(meta, DocumentById::new(id, seen)), key)
+            };
+            ("delete", id.map(one))
+        }
+        DeletionTarget::Key(key) => {
+            let names = key.names.clone();
+            let found = key.for_write(core, collation.take()).and_then(|(filter, own)| {
+                collation = own;
+                let filter = filter.into_document()?;
+                let key = values_of(&names, &filter);
+                Ok((engine::DeleteWrite::many(filter), key))
+            });
+            ("delete_by", found)
+        }
+        DeletionTarget::Purge(id) => {
+            let purge = |id: Bson| {
+                let filter = deleted_of(meta, doc! { "_id": { "$eq": &id } });
+                (purging(filter), doc! { "_id": id })
+            };
+            ("purge", id.map(purge))
+        }
+    };
+    let made = made.map(|(made, key)| (engine::DeleteWrite { collation, ..made }, key));
+    (operation, made)
+}
+
 impl<T: Document> IntoFuture for Delete<T> {
     type Output = Result<Deleted>;
     type IntoFuture = BoxFuture<'static, Result<Deleted>>;
 
-    fn into_future(mut self) -> Self::IntoFuture {
-        let by_id = |id: &Bson| doc! { "_id": id };
-        let (operation, made) = match self.which {
-            DeletionTarget::Id(id, seen) => {
-                let one = |id| {
-                    (
-                        by_id(&id),
-                        engine::DeleteWrite::one(T::META, DocumentById::new(id, seen)),
-                    )
-                };
-                ("delete", id.map(one))
-            }
-            DeletionTarget::Key(key) => {
-                let names = key.names.clone();
-                let found = key.for_write(&self.core, self.collation.take());
-                let found = found.and_then(|(filter, collation)| {
-                    self.collation = collation;
-                    filter.into_document()
-                });
-                (
-                    "delete_by",
-                    found.map(|filter| (values_of(&names, &filter), engine::DeleteWrite::many(filter))),
-                )
-            }
-            DeletionTarget::Purge(id) => {
-                let purge = |id| {
-                    let filter = deleted_of(T::META, doc! { "_id": { "$eq": &id } });
-                    (by_id(&id), purging(filter))
-                };
-                ("purge", id.map(purge))
-            }
-        };
-        let made = made.map(|(key, made)| {
-            let made = engine::DeleteWrite {
-                collation: self.collation,
-                ..made
-            };
-            (made, Some(key))
-        });
-        delete(self.core, operation, made)
+    fn into_future(self) -> Self::IntoFuture {
+        let (operation, made) = of_one(&self.core, self.which, self.collation);
+        delete(self.core, operation, made.map(|(made, key)| (made, Some(key))))
     }
 }
 
-impl<T: Document> IntoFuture for DeleteMany<T> {
-    type Output = Result<Deleted>;
-    type IntoFuture = BoxFuture<'static, Result<Deleted>>;
+impl<T: Document> IntoPart for Delete<T> {
+    fn into_part(self) -> BulkPart {
+        let may = takes_no_collation(T::META, self.collation.is_some());
+        let made = may.and_then(|()| of_one(&self.core, self.which, None).1);
+        BulkPart {
+            core: self.core,
+            what: made.map(|(delete, _)| WriteKind::Delete(Box::new(delete))),
+        }
+    }
+}
 
-    fn into_future(self) -> Self::IntoFuture {
+impl<T: Document> DeleteMany<T> {
+    /// The collection, how the deletion is called in traces, and what it sends.
+    fn made(self) -> (Core, &'static str, Result<engine::DeleteWrite>) {
         let filter = self.filter.into_document();
         let (operation, made) = if self.purges {
             (
@@ -562,15 +600,33 @@ impl<T: Document> IntoFuture for DeleteMany<T> {
         } else {
             ("delete_where", filter.map(engine::DeleteWrite::many))
         };
-        let made = made.map(|made| {
-            let made = engine::DeleteWrite {
-                collation: self.collation,
-                hint: self.hint,
-                ..made
-            };
-            (made, None)
+        let made = made.map(|made| engine::DeleteWrite {
+            collation: self.collation,
+            hint: self.hint,
+            ..made
         });
-        delete(self.core, operation, made)
+        (self.core, operation, made)
+    }
+}
+
+impl<T: Document> IntoFuture for DeleteMany<T> {
+    type Output = Result<Deleted>;
+    type IntoFuture = BoxFuture<'static, Result<Deleted>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let (core, operation, made) = self.made();
+        delete(core, operation, made.map(|made| (made, None)))
+    }
+}
+
+impl<T: Document> IntoPart for DeleteMany<T> {
+    fn into_part(self) -> BulkPart {
+        let may = may_have_collation(&self.core, self.collation.is_some());
+        let (core, _, made) = self.made();
+        BulkPart {
+            core,
+            what: may.and(made).map(|delete| WriteKind::Delete(Box::new(delete))),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod bucket;
 pub(crate) mod bulk;
+pub(crate) mod bulk_write;
 mod by_key;
 pub(crate) mod collection;
 pub(crate) mod documents;

@@ -145,9 +145,10 @@ impl Tx {
     /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// odm.transaction(async |tx| {
+    ///     let accounts = tx.collection::<Account>();
     ///     tx.bulk()
-    ///         .update::<Account>(&1, |a| a.inc(|a| a.cents, -500))
-    ///         .update::<Account>(&2, |a| a.inc(|a| a.cents, 500))
+    ///         .add(accounts.update(&1).inc(|a| a.cents, -500))
+    ///         .add(accounts.update(&2).inc(|a| a.cents, 500))
     ///         .await
     /// })
     /// .await?;

@@ -1,5 +1,8 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
+use crate::api::bulk_write::{
+    BulkPart, bulk_writes, may_have_collation, refused, sealed::IntoPart, takes_no_collation,
+};
 use crate::api::by_key::DocumentByKey;
 use crate::api::encoded::encoded;
 use crate::api::optional::writes_one;
@@ -126,6 +129,8 @@ configured!(WriteOptions for
     update.core of [T: Document] Returning<T, Option<T>>;
     core of [T: Document] UpdateMany<T>;
 );
+
+bulk_writes!(Update, Upsert, UpdateMany);
 
 impl<T: Document> Change<T> for Update<T> {
     fn changes(&mut self) -> &mut Changes<T> {
@@ -440,10 +445,7 @@ fn by_key(
     (changes, upsert, collation): (UntypedChanges, bool, Option<Collation>),
     reply: Reply,
 ) -> Result<Made> {
-    let refused = |message: &str| Error::Query {
-        collection: core.meta().collection,
-        message: message.to_owned(),
-    };
+    let refused = |message: &str| refused(core.meta(), message);
     if upsert && !matches!(reply, Reply::Counts) {
         return Err(refused(
             "an upsert by a unique key gives counts: read the document by `get_by` afterwards, or use `insert(…).or_get_by(…)`",
@@ -452,15 +454,7 @@ fn by_key(
     let names = key.names.clone();
     let (key, collation) = key.for_write(core, collation)?;
     if upsert {
-        let update = UntypedMany {
-            core: core.clone(),
-            filter: key,
-            changes,
-            upsert,
-            counts: false,
-            collation,
-            hint: None,
-        };
+        let update = UntypedMany::by_key(core, (key, collation), changes, upsert);
         return update.made().map(Made::Id);
     }
     let built = changes.build_for(core.meta(), upsert, crate::now())?;
@@ -519,6 +513,53 @@ impl From<Outcome> for Updated {
             refused: outcome.refused,
             copies_updated: outcome.copies,
         }
+    }
+}
+
+impl UntypedUpdate {
+    /// The update for a bulk.
+    fn into_part(self) -> BulkPart {
+        let UntypedUpdate {
+            core,
+            which,
+            changes,
+            upsert,
+            collation,
+            reply: _,
+        } = self;
+        let (odm, meta) = (core.odm(), core.meta());
+        let made = || {
+            takes_no_collation(meta, collation.is_some())?;
+            let (id, seen) = match which {
+                UpdateTarget::Id(id, seen) => (id?, seen),
+                UpdateTarget::Key(key) => {
+                    let key = key.for_write(&core, None)?;
+                    return UntypedMany::by_key(&core, key, changes, upsert).for_bulk(true);
+                }
+            };
+            let one = DocumentById::new(id, seen);
+            let built = changes.build_for(meta, upsert, crate::now())?;
+            let update = if upsert {
+                engine::UpdateWrite::new(odm, meta, one, built, true)?
+            } else {
+                engine::UpdateWrite::in_bulk(odm, meta, one, built)?
+            };
+            Ok(WriteKind::Update(Box::new(update)))
+        };
+        let what = made();
+        BulkPart { core, what }
+    }
+}
+
+impl<T: Document> IntoPart for Update<T> {
+    fn into_part(self) -> BulkPart {
+        self.untyped(Reply::Counts).into_part()
+    }
+}
+
+impl<T: Document> IntoPart for Upsert<T> {
+    fn into_part(self) -> BulkPart {
+        self.update.into_part()
     }
 }
 
@@ -785,12 +826,10 @@ impl<T: Document> UpdateMany<T> {
     }
 }
 
-impl<T: Document> IntoFuture for UpdateMany<T> {
-    type Output = Result<Updated>;
-    type IntoFuture = BoxFuture<'static, Result<Updated>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        update_where(UntypedMany {
+impl<T: Document> UpdateMany<T> {
+    /// The same, without its type.
+    fn untyped(self) -> UntypedMany {
+        UntypedMany {
             core: self.core,
             filter: self.filter.untyped(),
             changes: self.changes.untyped,
@@ -798,7 +837,26 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
             counts: self.counts,
             collation: self.collation,
             hint: self.hint,
-        })
+        }
+    }
+}
+
+impl<T: Document> IntoFuture for UpdateMany<T> {
+    type Output = Result<Updated>;
+    type IntoFuture = BoxFuture<'static, Result<Updated>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        update_where(self.untyped())
+    }
+}
+
+impl<T: Document> IntoPart for UpdateMany<T> {
+    fn into_part(self) -> BulkPart {
+        let update = self.untyped();
+        BulkPart {
+            core: update.core.clone(),
+            what: update.for_bulk(false),
+        }
     }
 }
 
@@ -814,6 +872,62 @@ struct UntypedMany {
 }
 
 impl UntypedMany {
+    /// An update of the one document that has a unique key.
+    /// `key` is the condition that demands a unique key, with the collation of its index.
+    fn by_key(
+        core: &Core,
+        (filter, collation): (Filter<()>, Option<Collation>),
+        changes: UntypedChanges,
+        upsert: bool,
+    ) -> UntypedMany {
+        UntypedMany {
+            core: core.clone(),
+            filter,
+            changes,
+            upsert,
+            counts: false,
+            collation,
+            hint: None,
+        }
+    }
+
+    /// The update for a bulk. `is_key` says that its condition demands a unique key, which has been checked.
+    fn for_bulk(self, is_key: bool) -> Result<WriteKind> {
+        let UntypedMany {
+            core,
+            filter,
+            mut changes,
+            upsert,
+            counts,
+            collation,
+            hint,
+        } = self;
+        let (odm, meta) = (core.odm(), core.meta());
+        if counts {
+            return Err(refused(
+                meta,
+                "a bulk does not count the documents that a bound holds back: leave out `count_refused`, or `.await` this update outside \
+                 of the bulk",
+            ));
+        }
+        let mut update = if upsert {
+            takes_no_collation(meta, collation.is_some())?;
+            let condition = filter.into_upsert()?;
+            changes.insert_by(&condition.0, &condition.1);
+            let built = changes.build_for(meta, upsert, crate::now())?;
+            engine::UpdateManyWrite::upsert_in_bulk(odm, meta, condition, built)?
+        } else {
+            may_have_collation(&core, collation.is_some())?;
+            let condition = filter.into_document()?;
+            let built = changes.build_for(meta, upsert, crate::now())?;
+            let mut update = engine::UpdateManyWrite::in_bulk(odm, meta, condition, built, is_key)?;
+            update.collation = collation;
+            update
+        };
+        update.hint = hint;
+        Ok(WriteKind::UpdateMany(Box::new(update)))
+    }
+
     fn made(self) -> Result<WriteKind> {
         let UntypedMany {
             core,

@@ -32,7 +32,7 @@ pub struct Deleted {
 /// ```no_run
 /// # use samples::model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
-/// let done = odm.bulk().update::<Account>(&7, |a| a.inc(|a| a.cents, 500)).await?;
+/// let done = odm.bulk().add(odm.collection::<Account>().update(&7).inc(|a| a.cents, 500)).await?;
 /// if done.missed > 0 {
 ///     println!("no such account");
 /// }

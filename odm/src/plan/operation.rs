@@ -420,7 +420,7 @@ pub(crate) struct UpdateManyWrite {
     pub(crate) collation: Option<Collation>,
     /// The index of the condition.
     pub(crate) hint: Option<String>,
-    /// Of an upsert: the unique keys of which the condition demands all values, so that it matches one document at most.
+    /// Of an upsert, and of an update by a key in a bulk: the unique keys of which the condition demands all values, so that it matches one document at most.
     pub(crate) keys: Vec<UniqueKey>,
 }
 
@@ -489,6 +489,9 @@ impl UpdateManyWrite {
         Ok(update)
     }
 
+    /// The same in a bulk. `is_key` says that the condition demands a unique key: the update is sent as one of one document, so that a
+    /// missing document is counted.
+    ///
     /// # Errors
     /// As [`UpdateManyWrite::new`], and where the change needs a statement before it.
     pub(crate) fn in_bulk(
@@ -496,12 +499,16 @@ impl UpdateManyWrite {
         meta: &'static DocumentMeta,
         condition: Document,
         built: Built,
+        is_key: bool,
     ) -> Result<UpdateManyWrite> {
         built.adds_alone(meta.collection)?;
         let mut update = UpdateManyWrite::new(odm, meta, condition, built, false)?;
         update.built.fills_at_once(meta.collection, "a bulk")?;
         let idle = update.built.idle_among(update.condition.clone());
         update.built.idle = idle.map(Box::new);
+        if is_key {
+            update.keys = UniqueKey::all_of(odm.graph(), meta, &update.condition, &update.built.update);
+        }
         Ok(update)
     }
 

@@ -1,7 +1,8 @@
 //! The order in which the writes of an operation are executed, and which of them together. Pure: nothing is asked of a server.
 
 use crate::graph::{self, Graph};
-use crate::plan::operation::{Batching, Write, WriteKind};
+use crate::model::document::DocumentMeta;
+use crate::plan::operation::{Batching, DeleteWrite, Write, WriteKind};
 
 /// How the writes of a step are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,8 +39,21 @@ fn is_walk(graph: &Graph, write: &Write) -> bool {
     let WriteKind::Delete(delete) = &write.what else {
         return false;
     };
-    let keeps = write.meta.soft_delete.is_some() && !delete.removes;
-    keeps || graph.has_deletion_rules(write.meta)
+    keeps(write.meta, delete) || graph.has_deletion_rules(write.meta)
+}
+
+/// Whether a deletion keeps the documents.
+fn keeps(meta: &DocumentMeta, delete: &DeleteWrite) -> bool {
+    meta.soft_delete.is_some() && !delete.removes
+}
+
+/// Whether both are deletions of one collection that keep their documents, or both remove them.
+fn are_alike(one: &Write, other: &Write) -> bool {
+    let keeps = |write: &Write| match &write.what {
+        WriteKind::Delete(delete) => keeps(write.meta, delete),
+        _ => false,
+    };
+    graph::is_itself(one.meta, other.meta) && keeps(one) == keeps(other)
 }
 
 /// The steps of an operation: in the order of the writes, deletions to which rules apply by their collections, upserts of more than one
@@ -58,10 +72,7 @@ pub(crate) fn steps(graph: &Graph, mut writes: Vec<Write>, batching: Batching) -
                 && match kind {
                     StepKind::Together => true,
                     StepKind::ByItself => false,
-                    StepKind::Walk => step
-                        .writes
-                        .first()
-                        .is_some_and(|first| graph::is_itself(write.meta, first.meta)),
+                    StepKind::Walk => step.writes.first().is_some_and(|first| are_alike(&write, first)),
                 }
         };
         match steps.last_mut().filter(joins) {

@@ -20,6 +20,11 @@ impl Clock {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether both are one clock.
+    pub(crate) fn is_same(&self, other: &Clock) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(crate) async fn begin(&self, client: &Client) -> mongodb::error::Result<ClientSession> {
         let mut session = client.start_session().causal_consistency(true).await?;
         let times = self.times();

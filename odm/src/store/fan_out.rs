@@ -43,6 +43,17 @@ impl FanOut {
         }
     }
 
+    /// Whether copies are delivered in the same way.
+    pub(crate) fn is_same(&self, other: &FanOut) -> bool {
+        let is_told = match (&self.progress, &other.progress) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        let numbers = |of: &FanOut| (of.in_transaction, of.batch, of.pause);
+        is_told && numbers(self) == numbers(other)
+    }
+
     /// A source with at most this number of holders is changed in one transaction with their copies, where the deployment has
     /// transactions; with more holders, or with any if this is 0, the copies are updated after the commit. Copies that are
     /// declared `consistency = atomic` are always updated in the transaction, and `eventual` ones never.

@@ -367,6 +367,19 @@ impl Odm {
         self.options.add(options);
     }
 
+    /// Whether both are one handle or its clones, but for their scopes and the options of their operations.
+    pub(crate) fn is_same(&self, other: &Odm) -> bool {
+        let is_same_clock = match (&self.clock, &other.clock) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.is_same(other),
+            _ => false,
+        };
+        Arc::ptr_eq(&self.inner, &other.inner)
+            && is_same_clock
+            && self.fan_out.is_same(&other.fan_out)
+            && (self.unknown, self.hooks) == (other.unknown, other.hooks)
+    }
+
     /// Refuses options that an operation can't have.
     ///
     /// # Errors

@@ -152,6 +152,15 @@ impl HandleOptions {
         self.0.as_deref()
     }
 
+    /// Whether both are the same options.
+    pub(crate) fn is_same(&self, other: &HandleOptions) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
+            (Some(one), None) | (None, Some(one)) => **one == Options::default(),
+        }
+    }
+
     pub(crate) fn add(&mut self, options: Options) {
         let options = match &self.0 {
             Some(others) => options.or(others),

@@ -9,7 +9,7 @@ use mongodb::bson::{Bson, Document, doc};
 use std::sync::Arc;
 
 /// The scope of a handle.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Scopes {
     /// Top-level fields, each with its value in all documents that have the field.
     fields: Option<Arc<Vec<(String, Bson)>>>,

@@ -107,6 +107,11 @@ impl Session {
         }))
     }
 
+    /// Whether both are one session.
+    pub(crate) fn is_same(&self, other: &Session) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// A transaction begins.
     pub(crate) fn begin(&self) {
         *self.state() = TransactionState::default();

@@ -241,10 +241,14 @@ impl Everyday {
             1,
             |round| timed!({
                 let upserts = (0..IN_A_BULK).fold(self.odm.bulk(), |bulk, n| {
-                    bulk.upsert::<Task>(id(round, n), |t| {
-                        t.set(|t| t.state, round as i32)
+                    bulk.add(
+                        self.odm
+                            .collection::<Task>()
+                            .update(id(round, n))
+                            .set(|t| t.state, round as i32)
                             .set_on_insert(|t| t.name, format!("task-{n}"))
-                    })
+                            .upsert(),
+                    )
                 });
                 upserts.await?
             }),

@@ -571,9 +571,10 @@ fn a_raw_update_changes_nothing_that_the_library_writes() {
         let update = doc! { "$set": { "count": 7 } };
         let bulk = odm.bulk();
         let in_bulk = bulk
-            .update_where(
-                |b: <SlipBucket as Document>::Paths| b.page.eq(1),
-                |u| u.raw(update.clone()),
+            .add(
+                odm.collection()
+                    .update_where(|b: <SlipBucket as Document>::Paths| b.page.eq(1))
+                    .raw(update.clone()),
             )
             .await;
         let Err(Error::Bulk { errors, .. }) = in_bulk else {

@@ -178,9 +178,13 @@ fn every_write_of_a_child_updates_the_value_of_the_first_one() {
             let moved = [Some("c2"), None, None];
             check("move", [Some("b"), None, Some("n2")], moved).await;
             odm.bulk()
-                .insert(review(4, 1, (7, 5), "d", Some("n4")))
-                .update(Ref::<Review>::new(3), |u| u.set(|r| r.text, "c3"))
-                .delete(Ref::<Review>::new(2))
+                .add(odm.collection().insert(review(4, 1, (7, 5), "d", Some("n4"))))
+                .add(
+                    odm.collection()
+                        .update(Ref::<Review>::new(3))
+                        .set(|r| r.text, "c3"),
+                )
+                .add(odm.collection().delete(Ref::<Review>::new(2)))
                 .await
                 .unwrap();
             check(

@@ -191,9 +191,17 @@ macro_rules! every_write {
                 counted(odm, &[&[], &[1, 5], &[3, 6]], "replace").await;
                 // One side of a link, and the other side of another one.
                 odm.bulk()
-                    .update::<Team>(1, |t| t.push(|t| t.members, Ref::new(5)))
-                    .update::<Member>(1, |m| m.set(|m| m.team, Some(Ref::new(3))))
-                    .insert(member(8, Some(1)))
+                    .add(
+                        odm.collection::<Team>()
+                            .update(1)
+                            .push(|t| t.members, Ref::new(5)),
+                    )
+                    .add(
+                        odm.collection::<Member>()
+                            .update(1)
+                            .set(|m| m.team, Some(Ref::new(3))),
+                    )
+                    .add(odm.collection().insert(member(8, Some(1))))
                     .await
                     .unwrap();
                 counted(odm, &[&[5, 8], &[], &[1, 3, 6]], "bulk").await;

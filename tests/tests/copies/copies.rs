@@ -596,7 +596,7 @@ fn a_struct_that_is_set_again_keeps_its_snapshots() {
             lines.truncate(1);
             let kept = lines.clone();
             odm.bulk()
-                .update::<Bill>(id, |b| b.set(|b| b.lines, kept))
+                .add(bills.update(id).set(|b| b.lines, kept))
                 .await
                 .unwrap();
             assert_eq!(prices().await.0, [(5, 2.0)]);
@@ -1643,11 +1643,18 @@ fn writes_that_are_sent_together_are_made_at_a_contended_document_too() {
         contend();
         assert_eq!(parts.insert_many([part(2)]).await.unwrap().len(), 1);
         contend();
-        assert_eq!(bulk().insert(part(3)).await.unwrap().inserted, 1);
+        assert_eq!(
+            bulk()
+                .add(odm.collection().insert(part(3)))
+                .await
+                .unwrap()
+                .inserted,
+            1
+        );
         for name in ["by an update", "by a bulk"] {
             contend();
             if name == "by a bulk" {
-                let done = bulk().update::<Maker>(1, |m| m.set(|m| m.name, name)).await;
+                let done = bulk().add(makers.update(1).set(|m| m.name, name)).await;
                 assert_eq!(done.unwrap().matched, 1);
             } else {
                 makers.update(1).set(|m| m.name, name).await.unwrap();

@@ -222,16 +222,18 @@ fn a_child_that_comes_while_others_are_moved_by_a_condition_is_counted_by_a_repa
                             moved.set(|j| j.host, Ref::new(2)).await.map(|done| done.modified)
                         }
                         _ => {
-                            let bulk = first.bulk().update_where::<Job>(
-                                |j| j.host.eq(Ref::new(1)),
-                                |j| j.set(|j| j.host, Ref::new(2)),
+                            let bulk = first.bulk().add(
+                                first
+                                    .collection::<Job>()
+                                    .update_where(|j| j.host.eq(Ref::new(1)))
+                                    .set(|j| j.host, Ref::new(2)),
                             );
                             let bulk = match kind {
                                 "bulk" => bulk,
-                                _ => bulk.insert::<Job>(NewJob {
+                                _ => bulk.add(first.collection::<Job>().insert(NewJob {
                                     id: 8,
                                     host: Ref::new(1),
-                                }),
+                                })),
                             };
                             bulk.await.map(|done| done.modified)
                         }
@@ -317,20 +319,20 @@ fn a_child_that_comes_or_comes_back_while_it_is_moved_is_counted_where_it_is() {
                             of_first.replace(job).await.map(drop)
                         }
                         "update_where" => update_where().await.map(drop),
-                        "bulk" => bulk.update::<Job>(7, |j| j.set(|j| j.host, to)).await.map(drop),
+                        "bulk" => bulk.add(update()).await.map(drop),
                         "bulk with more" => {
                             let more = [8, 9].map(|id| NewJob {
                                 id,
                                 host: Ref::new(1),
                             });
                             let [eighth, ninth] = more;
-                            let bulk = bulk.insert::<Job>(eighth).insert::<Job>(ninth);
-                            let bulk = bulk.update::<Job>(7, |j| j.set(|j| j.host, to));
-                            let bulk = bulk.update::<Job>(8, |j| j.set(|j| j.host, Ref::new(3)));
+                            let bulk = bulk.add(of_first.insert(eighth)).add(of_first.insert(ninth));
+                            let bulk = bulk.add(update());
+                            let bulk = bulk.add(of_first.update(8).set(|j| j.host, Ref::new(3)));
                             let second =
                                 |j: <Job as odm::Document>::Paths| j.host.eq(Ref::new(3)) & j.id.gt(7);
-                            let bulk = bulk.update_where::<Job>(second, |j| j.set(|j| j.host, to));
-                            bulk.delete::<Job>(9).await.map(drop)
+                            let bulk = bulk.add(of_first.update_where(second).set(|j| j.host, to));
+                            bulk.add(of_first.delete(9)).await.map(drop)
                         }
                         _ => {
                             let named = of_first.update_where(|j| j.id.eq(7));

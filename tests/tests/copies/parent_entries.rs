@@ -363,10 +363,10 @@ fn each_write_of_a_child_or_its_parent_keeps_both() {
             // A stand-in for a server may not take `bulkWrite` as the first command of a transaction.
             odm.bulk()
                 .without_bulk_write_command()
-                .insert::<LogMsg>(message(40, 1, Some(2)))
-                .update::<LogMsg>(&20, |l| l.set(|l| l.host, Ref::new(2)))
-                .delete::<LogMsg>(&7)
-                .update::<Host>(&2, |h| h.set(|h| h.name, "pluto"))
+                .add(odm.collection::<LogMsg>().insert(message(40, 1, Some(2))))
+                .add(odm.collection::<LogMsg>().update(20).set(|l| l.host, Ref::new(2)))
+                .add(odm.collection::<LogMsg>().delete(7))
+                .add(odm.collection::<Host>().update(2).set(|h| h.name, "pluto"))
                 .await
                 .unwrap();
             right("a bulk").await;

@@ -115,14 +115,17 @@ fn spans_report_as_many_round_trips_as_refused_writes_and_those_that_change_noth
             }};
         }
         let bulk = || odm.bulk().without_bulk_write_command();
-        let refused = bulk().insert(note(2)).insert(shop("Bea", 1)).insert(note(2));
+        let refused = bulk()
+            .add(odm.collection().insert(note(2)))
+            .add(odm.collection().insert(shop("Bea", 1)))
+            .add(odm.collection().insert(note(2)));
         let refused = sends!(3, refused).unwrap_err();
         assert!(matches!(refused, Error::Bulk { errors, .. } if errors[0].0 == 2));
         let unordered = bulk()
             .unordered()
-            .insert(note(1))
-            .insert(shop("Ada", 1))
-            .insert(note(3));
+            .add(odm.collection().insert(note(1)))
+            .add(odm.collection().insert(shop("Ada", 1)))
+            .add(odm.collection().insert(note(3)));
         let refused = sends!(3, unordered).unwrap_err();
         assert!(matches!(refused, Error::Bulk { errors, .. } if errors.len() == 2));
         sends!(1, notes.insert(note(1))).unwrap_err();

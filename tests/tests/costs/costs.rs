@@ -1091,24 +1091,24 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
     row!("bulk", "2 holders, their source, and another one", {
         odm.bulk()
             .without_bulk_write_command()
-            .insert(message(200, 2))
-            .insert(message(201, 3))
-            .update::<Host>(2, |u| u.set(|h| h.ipaddr, "bulk"))
-            .update::<Host>(3, |u| u.set(|h| h.note, "bulk"))
+            .add(odm.collection().insert(message(200, 2)))
+            .add(odm.collection().insert(message(201, 3)))
+            .add(hosts.update(2).set(|h| h.ipaddr, "bulk"))
+            .add(hosts.update(3).set(|h| h.note, "bulk"))
     });
     row!("bulk", "2 children of a subset, and 2 that are counted", {
         odm.bulk()
             .without_bulk_write_command()
-            .insert(review(200, 1))
-            .insert(review(201, 1))
-            .insert(rating(200, 1))
-            .insert(rating(201, 1))
+            .add(odm.collection().insert(review(200, 1)))
+            .add(odm.collection().insert(review(201, 1)))
+            .add(odm.collection().insert(rating(200, 1)))
+            .add(odm.collection().insert(rating(201, 1)))
     });
     row!("bulk", "2 that are linked", {
         odm.bulk()
             .without_bulk_write_command()
-            .insert(task(200, Some(1)))
-            .update::<Task>(2, |u| u.set(|t| t.owner, Ref::new(1)))
+            .add(odm.collection().insert(task(200, Some(1))))
+            .add(tasks.update(2).set(|t| t.owner, Ref::new(1)))
     });
     if alone {
         for write in IN_TRANSACTIONS {

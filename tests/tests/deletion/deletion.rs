@@ -797,10 +797,15 @@ fn a_bulk_deletes_by_the_same_rules() {
         t.commands.clear();
 
         // In order: those before the one that is held back are deleted, and nothing behind it is done.
-        let bulk = (10..20_i64).fold(odm.bulk().insert::<Host>(host(30)), |bulk, id| {
-            bulk.delete::<Host>(id)
-        });
-        match bulk.insert::<Host>(host(31)).await.unwrap_err() {
+        let bulk = (10..20_i64).fold(
+            odm.bulk().add(odm.collection::<Host>().insert(host(30))),
+            |bulk, id| bulk.add(odm.collection::<Host>().delete(id)),
+        );
+        match bulk
+            .add(odm.collection::<Host>().insert(host(31)))
+            .await
+            .unwrap_err()
+        {
             Error::Bulk { errors, done } => {
                 assert_eq!(errors.len(), 1);
                 let (at, error) = &errors[0];
@@ -826,10 +831,12 @@ fn a_bulk_deletes_by_the_same_rules() {
         assert_eq!(left().await, [1, 2, 3, 14, 15, 16, 17, 18, 19, 30]);
 
         // In any order: all but that one.
-        let bulk = (10..20_i64).fold(odm.bulk(), |bulk, id| bulk.delete::<Host>(id));
+        let bulk = (10..20_i64).fold(odm.bulk(), |bulk, id| {
+            bulk.add(odm.collection::<Host>().delete(id))
+        });
         let bulk = bulk
-            .delete_where::<Host>(|h| h.id.eq(1))
-            .insert::<Host>(host(31))
+            .add(odm.collection::<Host>().delete_where(|h| h.id.eq(1)))
+            .add(odm.collection::<Host>().insert(host(31)))
             .unordered();
         match bulk.await.unwrap_err() {
             Error::Bulk { errors, done } => {
@@ -850,7 +857,9 @@ fn a_bulk_deletes_by_the_same_rules() {
             .unwrap();
         t.commands.clear();
         let done = (1_000..1_200_i64)
-            .fold(odm.bulk(), |bulk, id| bulk.delete::<Host>(id))
+            .fold(odm.bulk(), |bulk, id| {
+                bulk.add(odm.collection::<Host>().delete(id))
+            })
             .await
             .unwrap();
         assert_eq!(done.deleted, 200);
@@ -954,7 +963,10 @@ fn a_deletion_removes_both_sides_of_two_way_references() {
                 let done = odm
                     .transaction(async |tx| {
                         tx.collection::<Task>().delete(20).await?;
-                        tx.bulk().delete::<Task>(21).delete::<Desk>(200).await
+                        tx.bulk()
+                            .add(tx.collection::<Task>().delete(21))
+                            .add(tx.collection::<Desk>().delete(200))
+                            .await
                     })
                     .await
                     .unwrap();
@@ -1050,9 +1062,9 @@ fn a_condition_that_does_not_combine_deletes_too() {
         let both = |p: <Pin as Document>::Paths| p.place.near(here, 1_000_000.0);
         let done = odm
             .bulk()
-            .delete::<Pin>(7)
-            .delete_where::<Pin>(both)
-            .delete::<Pin>(8)
+            .add(pins.delete(7))
+            .add(pins.delete_where(both))
+            .add(pins.delete(8))
             .await
             .unwrap();
         assert_eq!(done.deleted, 2, "both go together");

@@ -459,7 +459,12 @@ fn only_delete_and_restore_write_the_time_of_a_deletion() {
             .raw(doc! { "$unset": { "deleted_at": "" } })
             .await;
         assert!(matches!(raw, Err(Error::OutOfScope { .. })), "{raw:?}");
-        let bulk = all.odm.bulk().insert::<User>(ada).delete::<User>(1).await;
+        let bulk = all
+            .odm
+            .bulk()
+            .add(all.odm.collection::<User>().insert(ada))
+            .add(all.odm.collection::<User>().delete(1))
+            .await;
         assert!(matches!(bulk, Err(Error::Bulk { .. })), "{bulk:?}");
         assert_eq!(all.users.find_all().count().await.unwrap(), 2);
     });
@@ -472,13 +477,13 @@ fn deletions_of_a_bulk_and_by_conditions_keep_documents_too() {
         let done = all
             .odm
             .bulk()
-            .delete::<Task>(1)
-            .delete_where::<Note>(|n| n.id.gte(2))
-            .insert::<User>(NewUser {
+            .add(all.odm.collection::<Task>().delete(1))
+            .add(all.odm.collection::<Note>().delete_where(|n| n.id.gte(2)))
+            .add(all.odm.collection::<User>().insert(NewUser {
                 id: 7,
                 name: "Eve".into(),
                 slug: "eve".into(),
-            })
+            }))
             .await
             .unwrap();
         assert_eq!((done.deleted, done.cascaded, done.inserted), (3, 1, 1));

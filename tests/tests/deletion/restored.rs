@@ -1186,7 +1186,7 @@ fn every_write_that_names_a_deleted_document_has_the_same_answer() {
                 Err(Error::InsertMany { mut errors, .. }) => Err(errors.remove(0).1),
                 other => other.map(drop),
             };
-            let bulk = match odm.bulk().insert(account(1, None)).await {
+            let bulk = match odm.bulk().add(odm.collection().insert(account(1, None))).await {
                 Err(Error::Bulk { mut errors, .. }) => Err(errors.remove(0).1),
                 other => other.map(drop),
             };
@@ -1279,7 +1279,12 @@ fn a_deleted_document_is_named_by_its_text_under_a_collation_too() {
             Err(Error::InsertMany { mut errors, .. }) => Err(errors.remove(0).1),
             other => other.map(drop),
         };
-        let of_bulk = match odm.bulk().insert(new("steel")).insert(new("rust")).await {
+        let of_bulk = match odm
+            .bulk()
+            .add(odm.collection().insert(new("steel")))
+            .add(odm.collection().insert(new("rust")))
+            .await
+        {
             Err(Error::Bulk { mut errors, .. }) => Err(errors.remove(0).1),
             other => other.map(drop),
         };

@@ -122,8 +122,8 @@ macro_rules! every_write {
         is_strong(&sent, "replace");
         odm.bulk()
             .without_bulk_write_command()
-            .insert(book(4, 1))
-            .update::<Author>(1, |u| u.set(|a| a.name, "newer"))
+            .add(odm.collection().insert(book(4, 1)))
+            .add(authors.update(1).set(|a| a.name, "newer"))
             .await
             .unwrap();
         is_strong(&sent, "bulk");

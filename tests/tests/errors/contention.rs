@@ -572,21 +572,21 @@ macro_rules! inserts {
             (
                 "bulk",
                 odm.bulk()
-                    .upsert::<$type>(&1, |d| d.set(|d| d.coins, 1))
+                    .add(all.update(&1).set(|d| d.coins, 1).upsert())
                     .await
                     .map(drop),
             ),
             (
                 "bulk with a bound",
                 odm.bulk()
-                    .upsert::<$type>(&1, |d| d.inc(|d| d.coins, 1))
+                    .add(all.update(&1).inc(|d| d.coins, 1).upsert())
                     .await
                     .map(drop),
             ),
             (
                 "bulk by a key",
                 odm.bulk()
-                    .upsert_by::<$type>(|d| d.id.eq(1), |d| d.set(|d| d.coins, 1))
+                    .add(all.update_where(|d| d.id.eq(1)).set(|d| d.coins, 1).upsert())
                     .await
                     .map(drop),
             ),

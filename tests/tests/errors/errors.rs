@@ -127,8 +127,15 @@ fn insert_many_says_which_and_why() {
             ]
         ));
         t.commands.clear();
-        let bulk = odm.bulk().insert(shop("p", 1)).insert(shop("q", 9));
-        let error = bulk.insert(shop("r", 1)).insert(shop("s", 9)).await.unwrap_err();
+        let bulk = odm
+            .bulk()
+            .add(odm.collection().insert(shop("p", 1)))
+            .add(odm.collection().insert(shop("q", 9)));
+        let error = bulk
+            .add(odm.collection().insert(shop("r", 1)))
+            .add(odm.collection().insert(shop("s", 9)))
+            .await
+            .unwrap_err();
         let Error::Bulk { errors, done } = &error else {
             panic!("{error:?}")
         };
@@ -198,7 +205,7 @@ fn of_many_with_copies_those_that_break_a_bound_are_named_too() {
             }
             other => panic!("{other}"),
         }
-        let bulk = (0..6).fold(odm.bulk(), |bulk, id| bulk.insert::<Message>(message(id)));
+        let bulk = (0..6).fold(odm.bulk(), |bulk, id| bulk.add(messages.insert(message(id))));
         match bulk.await.unwrap_err() {
             Error::Bulk { errors, done } => {
                 assert_eq!((positions(&errors), *done), (vec![2, 5], BulkDone::default()));

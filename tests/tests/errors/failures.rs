@@ -354,13 +354,14 @@ fn bulk_and_query_updates_change_the_copies_too() {
                 .unwrap();
             check("by a query").await;
             bulk()
-                .update::<auto::Author>(1, |u| u.set(|a| a.name, "by a bulk"))
+                .add(authors.update(1).set(|a| a.name, "by a bulk"))
                 .await
                 .unwrap();
             check("by a bulk").await;
-            let query = bulk().update_where(
-                |a: auto::AuthorFields| a.id.eq(1),
-                |u| u.set(|a| a.name, "by a query in a bulk"),
+            let query = bulk().add(
+                authors
+                    .update_where(|a: auto::AuthorFields| a.id.eq(1))
+                    .set(|a| a.name, "by a query in a bulk"),
             );
             query.await.unwrap();
             check("by a query in a bulk").await;
@@ -514,7 +515,10 @@ fn a_reference_that_is_not_loaded_is_not_left_dangling() {
             "rooms",
             of_rooms,
         );
-        let bulk = small.bulk().insert(Room { id: 9 }).delete::<Room>(1);
+        let bulk = small
+            .bulk()
+            .add(small.collection().insert(Room { id: 9 }))
+            .add(rooms.delete(1));
         told(bulk.await.unwrap_err(), "rooms", of_rooms);
         let in_transaction = small.transaction(async |tx| tx.collection::<Room>().delete(1).await);
         if small.server().await.unwrap().has_transactions() {

@@ -37,8 +37,8 @@ async fn work(tx: &Tx, runs: &AtomicU32) -> odm::Result<f64> {
         .expect("she is there");
     shops.update(ada.id).inc(|s| s.revenue, 1.0).await?;
     tx.bulk()
-        .update::<Shop>(ada.id, |s| s.inc(|s| s.revenue, 1.0))
-        .delete::<Note>(before + 2)
+        .add(shops.update(ada.id).inc(|s| s.revenue, 1.0))
+        .add(notes.delete(before + 2))
         .await?;
     let now = shops.update(ada.id).inc(|s| s.revenue, 1.0).returning().await?;
     notes.delete(before + 1).await?;
@@ -189,8 +189,8 @@ fn a_bulk_goes_by_kinds_where_bulk_write_is_not_enabled() {
             .unwrap();
         let write = |odm: &Odm, id: i64| {
             odm.bulk()
-                .update::<Shop>(ada.id, |s| s.inc(|s| s.revenue, 1.0))
-                .insert(note(id))
+                .add(odm.collection::<Shop>().update(ada.id).inc(|s| s.revenue, 1.0))
+                .add(odm.collection().insert(note(id)))
         };
         odm.check_models().await.unwrap();
         proxy.take_names();
@@ -233,9 +233,9 @@ fn a_bulk_in_several_commands_says_that_a_part_was_made() {
             let bulk = if is_ordered { bulk } else { bulk.unordered() };
             proxy.next("update", 1, Fate::Answered(failed.clone()));
             let error = bulk
-                .insert(note(id + 2))
-                .update::<Shop>(shop.id, |s| s.inc(|s| s.revenue, 1.0))
-                .delete::<Note>(id + 1)
+                .add(odm.collection().insert(note(id + 2)))
+                .add(odm.collection::<Shop>().update(shop.id).inc(|s| s.revenue, 1.0))
+                .add(notes.delete(id + 1))
                 .await
                 .unwrap_err();
             assert!(proxy.is_done());

@@ -443,8 +443,8 @@ fn fields_derived_of_two_way_references_are_updated_by_both_sides() {
             // A document that one operation inserts and links.
             odm.bulk()
                 .without_bulk_write_command()
-                .insert::<Work>(work(5, Some(1)))
-                .update::<Work>(5, |w| w.inc(|w| w.pages, 5))
+                .add(odm.collection::<Work>().insert(work(5, Some(1))))
+                .add(odm.collection::<Work>().update(5).inc(|w| w.pages, 5))
                 .await
                 .unwrap();
             clean(&odm, &when("a bulk inserts and changes")).await;
@@ -682,8 +682,8 @@ fn a_parent_may_come_after_its_children() {
 
             odm.bulk()
                 .without_bulk_write_command()
-                .insert::<Station>(new(base))
-                .insert::<Reading>(reading(12, 0))
+                .add(stations.insert(new(base)))
+                .add(readings.insert(reading(12, 0)))
                 .await
                 .unwrap();
             clean(&odm, mode).await;
@@ -870,8 +870,8 @@ fn an_update_that_adds_and_removes_children_changes_their_parent_once() {
             assert_eq!(state(1).await, (Some(1), vec![1], 1), "{mode}");
             odm.bulk()
                 .without_bulk_write_command()
-                .insert::<Pet>(pet(3, Some(2)))
-                .update::<Pet>(1, |p| p.set(|p| p.age, 7))
+                .add(pets.insert(pet(3, Some(2))))
+                .add(pets.update(1).set(|p| p.age, 7))
                 .await
                 .unwrap();
             clean(&odm, mode).await;
@@ -1100,7 +1100,7 @@ fn a_child_goes_while_its_parent_comes_and_its_process_dies() {
                             moved.map(drop)?;
                         }
                         "replace" => readings.replace(reading(0)).await.map(drop)?,
-                        _ => tx.bulk().delete::<Reading>(id).await.map(drop)?,
+                        _ => tx.bulk().add(readings.delete(id)).await.map(drop)?,
                     }
                     stations.insert(new(id)).await?;
                     // The commit is sent, and nothing behind it.

@@ -109,7 +109,10 @@ fn a_document_with_a_dangling_reference_can_be_replaced() {
         assert_eq!(messages.get(1).await.unwrap().unwrap(), message);
 
         message.text = "in bulk".into();
-        odm.bulk().replace(message.clone()).await.unwrap();
+        odm.bulk()
+            .add(odm.collection().replace(message.clone()))
+            .await
+            .unwrap();
         assert_eq!(messages.get(1).await.unwrap().unwrap(), message);
 
         // Each value as it is, one by one and together with others.
@@ -198,7 +201,11 @@ fn a_dangling_reference_cannot_be_added_to_another_document() {
             .set(|m| m.origin, to(1))
             .await;
         assert_eq!(lacks(all), ("origin".into(), vec![1]));
-        let bulk = odm.bulk().replace(one.clone()).replace(brings.clone()).await;
+        let bulk = odm
+            .bulk()
+            .add(odm.collection().replace(one.clone()))
+            .add(odm.collection().replace(brings.clone()))
+            .await;
         assert!(
             matches!(&bulk, Err(Error::MissingReference { .. } | Error::Bulk { .. })),
             "{bulk:?}"
@@ -306,7 +313,10 @@ macro_rules! a_kept_copy_stays {
                     assert_eq!(stored, first);
                     assert_eq!(orders.get(1).await.unwrap().unwrap(), first);
                     first.text = "in bulk".into();
-                    odm.bulk().replace(first.clone()).await.unwrap();
+                    odm.bulk()
+                        .add(odm.collection().replace(first.clone()))
+                        .await
+                        .unwrap();
                     assert_eq!(orders.get(1).await.unwrap().unwrap(), first);
                     orders.update(1).set(|o| o.by, Ref::new(1)).await.unwrap();
                     assert_eq!(orders.get(1).await.unwrap().unwrap(), first);

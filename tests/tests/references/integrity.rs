@@ -247,8 +247,8 @@ fn a_tree_is_inserted_at_once() {
             .await
             .unwrap();
         odm.bulk()
-            .insert(answer(12, 11))
-            .insert(message(11, 1))
+            .add(odm.collection().insert(answer(12, 11)))
+            .add(odm.collection().insert(message(11, 1)))
             .await
             .unwrap();
         let bad = [answer(22, 21), message(21, 9), answer(23, 404)];
@@ -365,13 +365,13 @@ fn every_change_needs_its_targets() {
         assert_eq!(missing(replaced.await), lacks("host_id", "hosts", 9));
         let bulk = odm
             .bulk()
-            .update::<Message>(1, |m| m.set(|m| m.host, to(9)))
-            .insert(message(2, 1));
+            .add(messages.update(1).set(|m| m.host, to(9)))
+            .add(odm.collection().insert(message(2, 1)));
         assert_eq!(missing(bulk.await), lacks("host_id", "hosts", 9));
-        let bulk = odm.bulk().replace(Message {
+        let bulk = odm.bulk().add(odm.collection().replace(Message {
             host: to(9),
             ..one.clone()
-        });
+        }));
         assert_eq!(missing(bulk.await), lacks("host_id", "hosts", 9));
         assert_eq!(messages.find_all().count().await.unwrap(), 1);
         assert_eq!(messages.get(1).await.unwrap().unwrap().host, to(1));
@@ -711,7 +711,7 @@ fn a_write_is_undone_if_its_target_is_deleted_meanwhile() {
                 3 => meddled
                     .bulk()
                     .without_bulk_write_command()
-                    .insert(message(9, id))
+                    .add(meddled.collection().insert(message(9, id)))
                     .await
                     .map(drop),
                 4 => own.update(1).set(|m| m.host, to(id)).returning().await.map(drop),
@@ -755,8 +755,8 @@ fn a_write_is_undone_if_its_target_is_deleted_meanwhile() {
                 }
                 _ => {
                     let bulk = meddled.bulk().without_bulk_write_command();
-                    bulk.update::<Message>(1, |m| m.set(|m| m.host, to(id)))
-                        .update::<Message>(2, |m| m.push(|m| m.hops, route(id)))
+                    bulk.add(own.update(1).set(|m| m.host, to(id)))
+                        .add(own.update(2).push(|m| m.hops, route(id)))
                         .await
                         .map(drop)
                 }
@@ -846,7 +846,10 @@ fn in_a_transaction_the_second_check_of_targets_follows_the_commit() {
         odm.transaction(async |tx| {
             tx.collection::<Host>().insert(host(11)).await?;
             tx.collection::<Message>().insert(message(4, 11)).await?;
-            tx.bulk().insert(host(12)).insert(message(5, 12)).await?;
+            tx.bulk()
+                .add(tx.collection().insert(host(12)))
+                .add(tx.collection().insert(message(5, 12)))
+                .await?;
             Ok(())
         })
         .await

@@ -6,7 +6,7 @@ use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::update::Changes;
 use odm_tests::fixtures::interleaved::{Step, meddled_in};
-use odm_tests::{TestDb, assert_clean, with_db};
+use odm_tests::{TestDb, assert_clean, changed, with_db};
 
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "places")]
@@ -204,7 +204,9 @@ fn undoing_a_write_keeps_later_writes() {
             ];
             let (own, taken) = meddled_in(true, &odm, models![Place, Trip], steps).await;
             let bulk = own.bulk().without_bulk_write_command();
-            let error = bulk.update::<Trip>(1, case.write).await;
+            let error = bulk
+                .add(changed(own.collection::<Trip>().update(1), case.write))
+                .await;
             assert!(
                 matches!(error, Err(Error::MissingReference { .. })),
                 "{who}: {error:?}"

@@ -184,7 +184,10 @@ fn an_older_program_does_not_delete_by_a_rule_that_was_replaced() {
         older.check_models().await.unwrap();
         assert_eq!(stored(&t).await, ["restrict"; 3]);
         are_refused(cascading::delete(&older).await);
-        let bulk = older.bulk().delete::<cascading::Author>(1).await;
+        let bulk = older
+            .bulk()
+            .add(older.collection::<cascading::Author>().delete(1))
+            .await;
         assert!(matches!(bulk, Err(Error::UnknownReferences { .. })), "{bulk:?}");
         // Other writes go on.
         let authors = older.collection::<cascading::Author>();

@@ -195,17 +195,20 @@ fn an_operation_may_compare_by_a_collation_of_its_own() {
             .await
             .unwrap_err();
         assert!(refused.to_string().contains("declare it there"), "{refused}");
-        let bulk = odm
-            .bulk()
-            .delete_where::<Note>(|n| n.title.eq("KATE"))
-            .collation(ignore_case());
+        let bulk = odm.bulk().add(
+            odm.collection::<Note>()
+                .delete_where(|n| n.title.eq("KATE"))
+                .collation(ignore_case()),
+        );
         let Error::Bulk { errors, .. } = bulk.await.unwrap_err() else {
             panic!("documents with relationships");
         };
         let said =
             "conditions on documents with relationships or hooks use the collation of their collection";
         assert!(errors[0].1.to_string().contains(said), "{errors:?}");
-        let bulk = odm.bulk().delete::<Note>(7).collation(ignore_case());
+        let bulk = odm
+            .bulk()
+            .add(odm.collection::<Note>().delete(7).collation(ignore_case()));
         let refused = bulk.await.unwrap_err().to_string();
         assert!(
             refused.contains("only `update_where` and `delete_where` take a collation"),
@@ -323,11 +326,14 @@ fn an_upsert_by_a_collation_is_one_statement() {
             // By the one command, and by one for each run.
             for bulk in [odm.bulk(), odm.bulk().without_bulk_write_command()] {
                 let done = bulk
-                    .update_where::<Plain>(|p| p.title.eq("KATE"), |p| p.inc(|p| p.read, 1))
-                    .collation(ignore_case())
-                    .update_where::<Plain>(|p| p.title.eq("KATE"), |p| p.inc(|p| p.read, 1))
-                    .delete_where::<Plain>(|p| p.title.eq("TIM"))
-                    .collation(ignore_case())
+                    .add(
+                        plain
+                            .update_where(|p| p.title.eq("KATE"))
+                            .inc(|p| p.read, 1)
+                            .collation(ignore_case()),
+                    )
+                    .add(plain.update_where(|p| p.title.eq("KATE")).inc(|p| p.read, 1))
+                    .add(plain.delete_where(|p| p.title.eq("TIM")).collation(ignore_case()))
                     .await
                     .unwrap();
                 assert_eq!((done.matched, done.deleted), (1, 0));

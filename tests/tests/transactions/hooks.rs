@@ -405,17 +405,20 @@ const OPERATIONS: &[Operation] = &[
         "a bulk",
         |on| {
             async move {
+                let upsert = on.orders.update_where(|o| o.number.eq(104) & o.id.eq(4));
                 on.bulk
-                    .insert::<Order>(order(3, 30))
-                    .update::<Order>(1, |o| o.inc(|o| o.cents, 5))
+                    .add(on.orders.insert(order(3, 30)))
+                    .add(on.orders.update(1).inc(|o| o.cents, 5))
                     // It finds what the writes before it have changed.
-                    .update_where::<Order>(|o| o.cents.gt(20), |o| o.inc(|o| o.cents, 1))
-                    .upsert_by::<Order>(
-                        |o| o.number.eq(104) & o.id.eq(4),
-                        |o| o.set_on_insert(|o| o.customer, Ref::new(2)).set(|o| o.cents, 40),
+                    .add(on.orders.update_where(|o| o.cents.gt(20)).inc(|o| o.cents, 1))
+                    .add(
+                        upsert
+                            .set_on_insert(|o| o.customer, Ref::new(2))
+                            .set(|o| o.cents, 40)
+                            .upsert(),
                     )
-                    .delete::<Order>(2)
-                    .update::<Customer>(2, |c| c.set(|c| c.name, "another"))
+                    .add(on.orders.delete(2))
+                    .add(on.customers.update(2).set(|c| c.name, "another"))
                     .await
                     .map(drop)
             }
@@ -427,9 +430,12 @@ const OPERATIONS: &[Operation] = &[
         "a bulk that deletes a document and inserts another one in its place",
         |on| {
             async move {
-                let bulk = on.bulk.delete::<Order>(1).insert::<Order>(order(1, 5));
-                bulk.insert::<Order>(order(3, 1))
-                    .delete::<Order>(3)
+                let bulk = on
+                    .bulk
+                    .add(on.orders.delete(1))
+                    .add(on.orders.insert(order(1, 5)));
+                bulk.add(on.orders.insert(order(3, 1)))
+                    .add(on.orders.delete(3))
                     .await
                     .map(drop)
             }
@@ -565,29 +571,29 @@ const REFUSED: &[RefusedOperation] = &[
     (
         "bulk of inserts",
         |on| {
-            let bulk = on.bulk.insert::<Order>(order(7, 5));
-            async move { bulk.insert::<Order>(with_number(8, TAKEN)).await.map(drop) }.boxed()
+            let bulk = on.bulk.add(on.orders.insert(order(7, 5)));
+            let bulk = bulk.add(on.orders.insert(with_number(8, TAKEN)));
+            async move { bulk.await.map(drop) }.boxed()
         },
         &[1],
     ),
     (
         "bulk with a deletion",
         |on| {
-            let bulk = on.bulk.delete::<Order>(2).insert::<Order>(order(7, 5));
-            async move {
-                bulk.update::<Order>(7, |o| o.set(|o| o.number, TAKEN))
-                    .await
-                    .map(drop)
-            }
-            .boxed()
+            let bulk = on
+                .bulk
+                .add(on.orders.delete(2))
+                .add(on.orders.insert(order(7, 5)));
+            let bulk = bulk.add(on.orders.update(7).set(|o| o.number, TAKEN));
+            async move { bulk.await.map(drop) }.boxed()
         },
         &[2],
     ),
     (
         "bulk with an update of many",
         |on| {
-            let bulk = on.bulk.insert::<Order>(order(7, 5));
-            let bulk = bulk.update_where::<Order>(|o| o.id.eq(7), |o| o.set(|o| o.number, TAKEN));
+            let bulk = on.bulk.add(on.orders.insert(order(7, 5)));
+            let bulk = bulk.add(on.orders.update_where(|o| o.id.eq(7)).set(|o| o.number, TAKEN));
             async move { bulk.await.map(drop) }.boxed()
         },
         &[1],
@@ -846,8 +852,8 @@ fn a_write_with_hooks_costs_the_reads_of_its_documents_and_a_commit() {
         .await
         .unwrap();
         sent(&["insert", "find", "update", "find", "commitTransaction"]);
-        let bulk = odm.bulk().update::<Page>(1, |p| p.set(|p| p.text, "c"));
-        bulk.insert::<Page>(page(4)).await.unwrap();
+        let bulk = odm.bulk().add(pages.update(1).set(|p| p.text, "c"));
+        bulk.add(pages.insert(page(4))).await.unwrap();
         let commands = t.commands.take();
         // Two commands before MongoDB 8.0.
         assert!(matches!(commands.len(), 4 | 5), "{commands:?}");
@@ -1160,8 +1166,12 @@ async fn answer(odm: Odm, id: i32) -> Result<()> {
         thread: Ref::new(1),
         topic: Ref::new(id),
     };
-    let bulk = odm.bulk().insert::<Answer>(answer);
-    let bulk = bulk.update::<Thread>(1, |thread| thread.set(|t| t.title, format!("answer {id}")));
+    let bulk = odm.bulk().add(odm.collection::<Answer>().insert(answer));
+    let bulk = bulk.add(
+        odm.collection::<Thread>()
+            .update(1)
+            .set(|t| t.title, format!("answer {id}")),
+    );
     bulk.await.map(drop)
 }
 

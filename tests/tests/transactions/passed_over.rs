@@ -280,7 +280,7 @@ fn before_the_write() -> Vec<Row> {
             "update" |tx| tx.collection::<Thing>().update(1).set(|t| t.name, "too long");
             "update_where" |tx| tx.collection::<Thing>().update_where(|t| t.id.lt(3)).set(|t| t.name, "too long");
             "replace" |tx| tx.collection::<Thing>().replace(Thing { name: "too long".into(), ..whole(1, 1) });
-            "bulk" |tx| tx.bulk().insert(thing(50)).insert(NewThing { name: "too long".into(), ..thing(51) });
+            "bulk" |tx| tx.bulk().add(tx.collection().insert(thing(50))).add(tx.collection().insert(NewThing { name: "too long".into(), ..thing(51) }));
         }
         (Error::MissingReference { .. }) => {
             "insert" |tx| tx.collection::<Thing>().insert(unlabelled(50));
@@ -295,8 +295,8 @@ fn before_the_write() -> Vec<Row> {
             "save" |tx| tx.collection::<Thing>().save(Thing { label: Some(Ref::new(99)), ..whole(1, 1) });
             "save of a new document" |tx| tx.collection::<Thing>().save(Thing { label: Some(Ref::new(99)), ..whole(50, 0) });
             "upsert_with" |tx| tx.collection::<Thing>().update(50).set(|t| t.n, 0).upsert_with(unlabelled(50));
-            "bulk" |tx| tx.bulk().insert(thing(50)).insert(unlabelled(51));
-            "bulk unordered" |tx| tx.bulk().unordered().insert(unlabelled(50)).update::<Thing>(1, |t| t.set(|t| t.name, "x"));
+            "bulk" |tx| tx.bulk().add(tx.collection().insert(thing(50))).add(tx.collection().insert(unlabelled(51)));
+            "bulk unordered" |tx| tx.bulk().unordered().add(tx.collection().insert(unlabelled(50))).add(tx.collection::<Thing>().update(1).set(|t| t.name, "x"));
             "restore below what is deleted" |tx| tx.collection::<Paper>().restore(6);
             "insert of a paper" |tx| tx.collection::<Paper>().insert(paper(50, 0, Some(2)));
         }
@@ -305,13 +305,13 @@ fn before_the_write() -> Vec<Row> {
             "delete_where" |tx| tx.collection::<Thing>().delete_where(|t| t.id.lt(3));
             "delete_first" |tx| tx.collection::<Thing>().delete_first(|t| t.id.lt(3)).sort(|t| t.id.asc());
             "delete with a cascade" |tx| tx.collection::<Chest>().delete(1);
-            "bulk" |tx| tx.bulk().delete::<Thing>(1).delete::<Thing>(2);
+            "bulk" |tx| tx.bulk().add(tx.collection::<Thing>().delete(1)).add(tx.collection::<Thing>().delete(2));
             "delete and keep" |tx| tx.collection::<Paper>().delete(1);
             "delete_where and keep" |tx| tx.collection::<Paper>().delete_where(|p| p.id.lt(3));
             "delete_first and keep" |tx| tx.collection::<Paper>().delete_first(|p| p.id.lt(3)).sort(|p| p.id.asc());
             "delete and keep, with a cascade" |tx| tx.collection::<Cover>().delete(4);
             "delete_where and keep, with a cascade" |tx| tx.collection::<Cover>().delete_where(|c| c.id.gt(0));
-            "bulk, and keep" |tx| tx.bulk().delete::<Paper>(1).delete::<Paper>(8);
+            "bulk, and keep" |tx| tx.bulk().add(tx.collection::<Paper>().delete(1)).add(tx.collection::<Paper>().delete(8));
             "restrict of the parent" |tx| tx.collection::<Chest>().delete(3);
         }
     }
@@ -366,8 +366,8 @@ fn behind_the_write() -> Vec<Row> {
             "save of a new document" |tx| tx.collection::<Member>().save(in_full_team(50));
             "upsert" |tx| tx.collection::<Member>().update(50).set(|m| m.note, "").set(|m| m.team, full()).upsert();
             "upsert_with" |tx| tx.collection::<Member>().update(50).set(|m| m.note, "").upsert_with(member(50, Some("full")));
-            "bulk" |tx| tx.bulk().insert(member(50, None)).update::<Member>(4, |m| m.set(|m| m.team, full()));
-            "bulk unordered" |tx| tx.bulk().unordered().insert(member(50, Some("full"))).insert(member(51, None));
+            "bulk" |tx| tx.bulk().add(tx.collection().insert(member(50, None))).add(tx.collection::<Member>().update(4).set(|m| m.team, full()));
+            "bulk unordered" |tx| tx.bulk().unordered().add(tx.collection().insert(member(50, Some("full")))).add(tx.collection().insert(member(51, None)));
         }
         (Error::MissingReference { .. }) => {
             "insert with a link" |tx| tx.collection::<Member>().insert(member(50, Some("none")));
@@ -380,7 +380,7 @@ fn behind_the_write() -> Vec<Row> {
             "save of a child" |tx| tx.collection::<Thing>().save(Thing { chest: Ref::new(99), ..whole(50, 0) });
             "upsert_with of a child" |tx| tx.collection::<Thing>().update(50).set(|t| t.n, 0)
                 .upsert_with(NewThing { chest: Ref::new(99), ..thing(50) });
-            "bulk of children" |tx| tx.bulk().insert(label(50)).insert(NewThing { chest: Ref::new(99), ..thing(50) });
+            "bulk of children" |tx| tx.bulk().add(tx.collection().insert(label(50))).add(tx.collection().insert(NewThing { chest: Ref::new(99), ..thing(50) }));
         }
         // A task would have no owner.
         (Error::Query { .. }) => {
@@ -396,14 +396,14 @@ fn behind_the_write() -> Vec<Row> {
             "update with hooks" |tx| tx.collection::<Entry>().update(9).set(|e| e.n, 2);
             "update_where with hooks" |tx| tx.collection::<Entry>().update_where(|e| e.id.gt(2)).set(|e| e.n, 2);
             "delete with hooks" |tx| tx.collection::<Entry>().delete(9);
-            "bulk with hooks" |tx| tx.bulk().insert(entry(50, 1)).update::<Entry>(9, |e| e.set(|e| e.n, 2));
+            "bulk with hooks" |tx| tx.bulk().add(tx.collection().insert(entry(50, 1))).add(tx.collection::<Entry>().update(9).set(|e| e.n, 2));
         }
         (Error::Hook { .. }) => {
             "insert" |tx| tx.collection::<Entry>().insert(entry(50, REFUSED));
             "insert_many" |tx| tx.collection::<Entry>().insert_many([entry(50, 1), entry(51, REFUSED)]);
             "update" |tx| tx.collection::<Entry>().update(1).set(|e| e.n, REFUSED);
             "update_where" |tx| tx.collection::<Entry>().update_where(|e| e.id.gt(0)).set(|e| e.n, REFUSED);
-            "bulk" |tx| tx.bulk().insert(label(50)).insert(entry(50, REFUSED));
+            "bulk" |tx| tx.bulk().add(tx.collection().insert(label(50))).add(tx.collection().insert(entry(50, REFUSED)));
         }
     }
 }
@@ -426,13 +426,13 @@ fn too_great() -> Vec<Row> {
             "delete" |tx| tx.collection::<Thing>().delete(4);
             "delete_where" |tx| tx.collection::<Thing>().delete_where(|t| t.n.lt(0));
             "delete_first" |tx| tx.collection::<Thing>().delete_first(|t| t.n.lt(0));
-            "bulk" |tx| tx.bulk().insert(label(50)).insert(heavy(50));
-            "bulk unordered" |tx| tx.bulk().unordered().insert(heavy(50)).insert(thing(51));
-            "bulk of a deletion" |tx| tx.bulk().insert(label(50)).delete::<Thing>(4);
+            "bulk" |tx| tx.bulk().add(tx.collection().insert(label(50))).add(tx.collection().insert(heavy(50)));
+            "bulk unordered" |tx| tx.bulk().unordered().add(tx.collection().insert(heavy(50))).add(tx.collection().insert(thing(51)));
+            "bulk of a deletion" |tx| tx.bulk().add(tx.collection().insert(label(50))).add(tx.collection::<Thing>().delete(4));
             "delete and keep" |tx| tx.collection::<Paper>().delete(4);
             "delete_where and keep" |tx| tx.collection::<Paper>().delete_where(|p| p.n.eq(-5));
             "delete and keep, with a cascade" |tx| tx.collection::<Cover>().delete(1);
-            "bulk of a deletion that keeps" |tx| tx.bulk().insert(label(50)).delete::<Paper>(4);
+            "bulk of a deletion that keeps" |tx| tx.bulk().add(tx.collection().insert(label(50))).add(tx.collection::<Paper>().delete(4));
             "restore" |tx| tx.collection::<Cover>().restore(3);
         }
     }
@@ -445,8 +445,8 @@ fn refused_by_the_server() -> Vec<Row> {
             "insert" |tx| tx.collection::<Thing>().insert(thing(1));
             "insert_many" |tx| tx.collection::<Thing>().insert_many([thing(50), thing(1)]);
             "insert with hooks" |tx| tx.collection::<Entry>().insert(entry(1, 1));
-            "bulk" |tx| tx.bulk().insert(label(50)).insert(thing(1));
-            "bulk unordered" |tx| tx.bulk().unordered().insert(label(1)).insert(thing(50));
+            "bulk" |tx| tx.bulk().add(tx.collection().insert(label(50))).add(tx.collection().insert(thing(1)));
+            "bulk unordered" |tx| tx.bulk().unordered().add(tx.collection().insert(label(1))).add(tx.collection().insert(thing(50)));
         }
         // The server refuses to insert a second document with the id.
         (Error::ArrayFull { .. }) => {
@@ -695,9 +695,9 @@ fn a_conflict_behind_a_refusal_in_a_bulk_runs_the_transaction_again() {
             // The stand-in does not take `bulkWrite` as the first command of a transaction.
             let bulk = tx.bulk().unordered().without_bulk_write_command();
             let bulk = bulk
-                .insert(NewThing { n: 1, ..thing(50) })
-                .delete::<Thing>(1)
-                .delete::<Label>(1);
+                .add(tx.collection().insert(NewThing { n: 1, ..thing(50) }))
+                .add(tx.collection::<Thing>().delete(1))
+                .add(tx.collection::<Label>().delete(1));
             bulk.await.map(|_| ())
         });
         let ended = ended.await;
@@ -726,16 +726,16 @@ fn what_is_done_before_the_refusal_of_another_write_is_committed_as_the_error_sa
                     .insert_many([NewThing { name: "too long".into(), n: 1, ..thing(50) }, NewThing { n: 1, ..thing(51) }]).unordered();
             }
             (Error::StillReferenced { .. }) => {
-                "bulk" |tx| tx.bulk().insert(NewThing { n: 1, ..thing(50) }).delete::<Thing>(1);
-                "bulk unordered" |tx| tx.bulk().unordered().delete::<Thing>(1).insert(NewThing { n: 1, ..thing(50) });
-                "bulk of deletions" |tx| tx.bulk().delete::<Thing>(5).delete::<Paper>(1);
-                "bulk of deletions that keep" |tx| tx.bulk().delete::<Cover>(2).delete::<Paper>(8).delete::<Paper>(1);
+                "bulk" |tx| tx.bulk().add(tx.collection().insert(NewThing { n: 1, ..thing(50) })).add(tx.collection::<Thing>().delete(1));
+                "bulk unordered" |tx| tx.bulk().unordered().add(tx.collection::<Thing>().delete(1)).add(tx.collection().insert(NewThing { n: 1, ..thing(50) }));
+                "bulk of deletions" |tx| tx.bulk().add(tx.collection::<Thing>().delete(5)).add(tx.collection::<Paper>().delete(1));
+                "bulk of deletions that keep" |tx| tx.bulk().add(tx.collection::<Cover>().delete(2)).add(tx.collection::<Paper>().delete(8)).add(tx.collection::<Paper>().delete(1));
             }
             (Error::MissingReference { .. }) => {
-                "bulk with a deletion before" |tx| tx.bulk().delete::<Thing>(5).insert(unlabelled(50));
-                "bulk with a deletion before, of documents with hooks" |tx| tx.bulk().delete::<Thing>(5)
-                    .insert(NewEntry { label: Some(Ref::new(99)), ..entry(50, 1) });
-                "bulk with a deletion that keeps before" |tx| tx.bulk().delete::<Paper>(8).insert(unlabelled(50));
+                "bulk with a deletion before" |tx| tx.bulk().add(tx.collection::<Thing>().delete(5)).add(tx.collection().insert(unlabelled(50)));
+                "bulk with a deletion before, of documents with hooks" |tx| tx.bulk().add(tx.collection::<Thing>().delete(5))
+                    .add(tx.collection().insert(NewEntry { label: Some(Ref::new(99)), ..entry(50, 1) }));
+                "bulk with a deletion that keeps before" |tx| tx.bulk().add(tx.collection::<Paper>().delete(8)).add(tx.collection().insert(unlabelled(50)));
             }
         };
         let count = async || {

@@ -306,16 +306,16 @@ async fn every_operation(tx: &Tx, steps: &mut Steps<'_>) -> odm::Result<()> {
     steps.step("delete with a cascade", "delete");
     let bulk = tx
         .bulk()
-        .insert::<Writer>(writer(17))
-        .insert::<Work>(work(27, 17))
-        .update::<Writer>(17, |w| w.inc(|w| w.rank, 1))
-        .update_where::<Writer>(|w| w.id.eq(12), |w| w.set(|w| w.rank, 0))
-        .replace(Writer {
+        .add(writers.insert(writer(17)))
+        .add(works.insert(work(27, 17)))
+        .add(writers.update(17).inc(|w| w.rank, 1))
+        .add(writers.update_where(|w| w.id.eq(12)).set(|w| w.rank, 0))
+        .add(tx.collection().replace(Writer {
             name: "bulk".into(),
             ..writer(13)
-        })
-        .delete::<Work>(24)
-        .delete_where::<Work>(|w| w.id.eq(22))
+        }))
+        .add(works.delete(24))
+        .add(works.delete_where(|w| w.id.eq(22)))
         .await?;
     assert_eq!((bulk.inserted, bulk.deleted), (2, 2));
     let command = if tx.collection::<Writer>().odm().server().await?.has_bulk_write() {

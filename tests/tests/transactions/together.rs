@@ -74,26 +74,34 @@ fn a_bulk_may_change_documents_that_it_has_inserted() {
             // Not by the command that inserts and updates across collections, which not every server takes in a transaction.
             let bulk = || odm.bulk().without_bulk_write_command();
             bulk()
-                .insert::<Seat>(seat(first, 1, 1))
-                .update::<Seat>(first, |s| s.inc(|s| s.price, 5))
+                .add(odm.collection::<Seat>().insert(seat(first, 1, 1)))
+                .add(odm.collection::<Seat>().update(first).inc(|s| s.price, 5))
                 .await
                 .unwrap();
             assert_clean(&odm).await;
             bulk()
-                .insert::<Seat>(seat(first + 1, 1, 1))
-                .update::<Seat>(first + 1, |s| s.set(|s| s.hall, Ref::new(2)))
+                .add(odm.collection::<Seat>().insert(seat(first + 1, 1, 1)))
+                .add(
+                    odm.collection::<Seat>()
+                        .update(first + 1)
+                        .set(|s| s.hall, Ref::new(2)),
+                )
                 .await
                 .unwrap();
             assert_clean(&odm).await;
             bulk()
-                .insert::<Seat>(seat(first + 2, 1, 1))
-                .update_where::<Seat>(|s| s.hall.eq(Ref::new(1)), |s| s.inc(|s| s.price, 2))
+                .add(odm.collection::<Seat>().insert(seat(first + 2, 1, 1)))
+                .add(
+                    odm.collection::<Seat>()
+                        .update_where(|s| s.hall.eq(Ref::new(1)))
+                        .inc(|s| s.price, 2),
+                )
                 .await
                 .unwrap();
             assert_clean(&odm).await;
             bulk()
-                .insert::<Seat>(seat(first + 3, 2, 9))
-                .delete::<Seat>(first + 3)
+                .add(odm.collection::<Seat>().insert(seat(first + 3, 2, 9)))
+                .add(odm.collection::<Seat>().delete(first + 3))
                 .await
                 .unwrap();
             assert_clean(&odm).await;
@@ -110,8 +118,8 @@ fn a_bulk_may_copy_from_documents_that_it_inserts() {
         let insert = |odm: &Odm| {
             odm.bulk()
                 .without_bulk_write_command()
-                .insert::<Hall>(hall(3))
-                .insert::<Seat>(seat(1, 3, 7))
+                .add(odm.collection::<Hall>().insert(hall(3)))
+                .add(odm.collection::<Seat>().insert(seat(1, 3, 7)))
         };
         insert(&odm).await.unwrap();
         let seat = odm.collection::<Seat>().get(1).await.unwrap().unwrap();
@@ -420,7 +428,7 @@ fn eventual_copies_follow_a_copy_that_a_new_reference_brings() {
             depots.replace(Depot { region, ..depot }).await.unwrap();
             is_at(2).await;
             odm.bulk()
-                .update::<Depot>(1, |d| d.set(|d| d.region, Ref::new(1)))
+                .add(depots.update(1).set(|d| d.region, Ref::new(1)))
                 .await
                 .unwrap();
             is_at(1).await;

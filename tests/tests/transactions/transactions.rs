@@ -31,7 +31,7 @@ fn a_transaction_is_all_or_nothing() {
                 assert_eq!(notes.find_all().count().await?, 2);
                 assert_eq!(notes.aggregate().all::<odm::bson::Document>().await?.len(), 2);
                 notes.update(1).set(|n| n.text, "changed").await?;
-                tx.bulk().delete::<Note>(2).await?;
+                tx.bulk().add(notes.delete(2)).await?;
                 Ok(ada)
             })
             .await

@@ -262,8 +262,8 @@ ways! {
         done!(upsert.update_where(|t| t.id.eq(30) & t.owner.eq(Some(Ref::new(2)))).set(|t| t.text, "new").upsert());
     }
     a_bulk: [("people", 1), ("people", 2)] by |_t, odm| {
-        let bulk = odm.bulk().insert::<Task>(task(30, Some(2)));
-        done!(bulk.update::<Task>(10, |t| t.set(|t| t.owner, None)));
+        let bulk = odm.bulk().add(odm.collection::<Task>().insert(task(30, Some(2))));
+        done!(bulk.add(odm.collection::<Task>().update(10).set(|t| t.owner, None)));
     }
     // From the one it goes to the other, and both have read their lists before.
     a_set_of_a_single_reference: [("people", 1), ("people", 2)] by |_t, odm| {
@@ -315,7 +315,7 @@ ways! {
         done!(tasks(&odm).delete_where(|t| t.id.gt(0)));
     }
     a_deletion_in_a_bulk: [("people", 1)] by |_t, odm| {
-        done!(odm.bulk().delete::<Task>(10));
+        done!(odm.bulk().add(odm.collection::<Task>().delete(10)));
     }
     a_transaction: [("people", 1), ("people", 2)] by |_t, odm| {
         let work = async |tx: odm::Tx| {

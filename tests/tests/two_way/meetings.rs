@@ -176,11 +176,15 @@ async fn carry_out(odm: &Odm, what: &str) -> odm::Result<()> {
         "some of it in a bulk" => {
             let bulk = odm
                 .bulk()
-                .update::<Book>(1, |b| b.push(|b| b.authors, Ref::new(2)))
-                .update::<Author>(2, |a| a.set(|a| a.books, refs(&[2])))
-                .update::<Book>(1, |b| b.set(|b| b.authors, refs(&[3])))
-                .insert(book(5, &[1]))
-                .update_where::<Book>(|b| b.id.lte(2), |b| b.push(|b| b.authors, Ref::new(3)));
+                .add(books.update(1).push(|b| b.authors, Ref::new(2)))
+                .add(authors.update(2).set(|a| a.books, refs(&[2])))
+                .add(books.update(1).set(|b| b.authors, refs(&[3])))
+                .add(odm.collection().insert(book(5, &[1])))
+                .add(
+                    books
+                        .update_where(|b| b.id.lte(2))
+                        .push(|b| b.authors, Ref::new(3)),
+                );
             bulk.await.map(drop)
         }
         "author 2 has book 1" => authors.update(2).push(|a| a.books, Ref::new(1)).await.map(drop),

@@ -270,8 +270,8 @@ fn the_reconciler_skips_links_that_the_library_writes() {
             .set(|b| b.authors, refs(&[]));
         upsert.upsert().await.unwrap();
         odm.bulk()
-            .insert(book(13, &[2]))
-            .update::<Book>(1, |b| b.pull(|b| b.authors, Ref::new(2)))
+            .add(odm.collection().insert(book(13, &[2])))
+            .add(books.update(1).pull(|b| b.authors, Ref::new(2)))
             .await
             .unwrap();
         tasks.update(31).set(|t| t.description, "other").await.unwrap();

@@ -6,7 +6,9 @@ use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::update::Changes;
-use odm_tests::{TestDb, assert_clean, is_the_stand_in, require_transactions, with_db, with_transactions};
+use odm_tests::{
+    TestDb, assert_clean, changed, is_the_stand_in, require_transactions, with_db, with_transactions,
+};
 use std::collections::HashSet;
 
 /// Runs a test with transactions, and without.
@@ -261,7 +263,7 @@ fn every_change_of_an_array_reaches_the_other_side() {
                 12 => c.pop(|b| b.authors),
                 _ => c.add_to_set(|b| b.authors, Ref::new(1)),
             };
-            odm.bulk().update(10, changes).await.unwrap();
+            odm.bulk().add(changed(books.update(10), changes)).await.unwrap();
             agree(&odm).await;
         }
         assert_eq!(authors_of(&odm, 10).await, [1]);
@@ -449,8 +451,8 @@ fn a_full_array_on_the_other_side_holds_the_write_back() {
         );
         full(
             odm.bulk()
-                .insert(member(7, None))
-                .update::<Member>(4, |m| m.set(|m| m.team, team_a()))
+                .add(odm.collection().insert(member(7, None)))
+                .add(members.update(4).set(|m| m.team, team_a()))
                 .await
                 .map_err(|error| match error {
                     // Without transactions it is one write of several.
@@ -647,11 +649,18 @@ fn a_bulk_write_keeps_both_sides_in_sync() {
             };
             let first = if by_runs { 20 } else { 10 };
             let done = bulk()
-                .insert(book(first, &[1, 2]))
-                .insert(book(first + 1, &[2]))
-                .update::<Author>(3, |a| a.push(|a| a.books, Ref::new(first)))
-                .insert(author(first, &[first, first + 1]).without_one(first))
-                .update_where::<Book>(|b| b.id.eq(first + 1), |b| b.push(|b| b.authors, Ref::new(4)))
+                .add(odm.collection().insert(book(first, &[1, 2])))
+                .add(odm.collection().insert(book(first + 1, &[2])))
+                .add(authors.update(3).push(|a| a.books, Ref::new(first)))
+                .add(
+                    odm.collection()
+                        .insert(author(first, &[first, first + 1]).without_one(first)),
+                )
+                .add(
+                    books
+                        .update_where(|b| b.id.eq(first + 1))
+                        .push(|b| b.authors, Ref::new(4)),
+                )
                 .await
                 .unwrap();
             assert_eq!((done.inserted, done.matched), (3, 2));
@@ -660,12 +669,12 @@ fn a_bulk_write_keeps_both_sides_in_sync() {
             assert_eq!(books_of(&odm, 4).await.last(), Some(&(first + 1)));
             let one = books.get(first).await.unwrap().unwrap();
             bulk()
-                .replace(Book {
+                .add(odm.collection().replace(Book {
                     authors: refs(&[4]),
                     ..one
-                })
-                .update::<Book>(first + 1, |b| b.pull(|b| b.authors, Ref::new(4)))
-                .update::<Book>(404, |b| b.push(|b| b.authors, Ref::new(1)))
+                }))
+                .add(books.update(first + 1).pull(|b| b.authors, Ref::new(4)))
+                .add(books.update(404).push(|b| b.authors, Ref::new(1)))
                 .await
                 .unwrap();
             agree(&odm).await;
@@ -678,8 +687,8 @@ fn a_bulk_write_keeps_both_sides_in_sync() {
         );
         let error = odm
             .bulk()
-            .update::<Book>(10, |b| b.push(|b| b.authors, Ref::new(1)))
-            .insert(book(10, &[3]))
+            .add(books.update(10).push(|b| b.authors, Ref::new(1)))
+            .add(odm.collection().insert(book(10, &[3])))
             .await
             .unwrap_err();
         let Error::Bulk { errors, done } = error else {
@@ -724,7 +733,11 @@ fn links_are_written_in_the_callers_transaction() {
                 .await?;
             tx.collection::<Person>().insert(person(3)).await?;
             tx.bulk()
-                .update::<Person>(3, |p| p.push(|p| p.tasks, Ref::new(10)))
+                .add(
+                    tx.collection::<Person>()
+                        .update(3)
+                        .push(|p| p.tasks, Ref::new(10)),
+                )
                 .await?;
             assert_eq!(
                 tx.collection::<Person>().get(3).await?.map(|p| p.tasks.len()),
@@ -1409,13 +1422,13 @@ fn a_write_of_a_bulk_that_matches_nothing_links_nothing() {
                 }
             };
             for misses in [
-                bulk().update::<Book>(1, |b| b.push(|b| b.authors, Ref::new(4))),
-                bulk().update::<Task>(&stale, |t| t.set(|t| t.owner, Ref::new(2))),
-                bulk().replace(Task {
+                bulk().add(books.update(1).push(|b| b.authors, Ref::new(4))),
+                bulk().add(tasks.update(&stale).set(|t| t.owner, Ref::new(2))),
+                bulk().add(odm.collection().replace(Task {
                     id: 77,
                     owner: Ref::new(2),
                     ..stale.clone()
-                }),
+                })),
             ] {
                 let done = misses.await.unwrap();
                 assert_eq!((done.matched, done.missed), (0, 1));
@@ -1427,9 +1440,12 @@ fn a_write_of_a_bulk_that_matches_nothing_links_nothing() {
         // And so does one that is refused.
         let validator = doc! { "collMod": "books", "validator": { "title": { "$ne": "refused" } } };
         t.db.run_command(validator).await.unwrap();
-        let refused = odm.bulk().update::<Book>(2, |b| {
-            b.set(|b| b.title, "refused").push(|b| b.authors, Ref::new(4))
-        });
+        let refused = odm.bulk().add(
+            books
+                .update(2)
+                .set(|b| b.title, "refused")
+                .push(|b| b.authors, Ref::new(4)),
+        );
         let error = refused.await.unwrap_err();
         assert!(matches!(error, Error::Bulk { .. }), "{error}");
         let left = books.get(2).await.unwrap().unwrap();

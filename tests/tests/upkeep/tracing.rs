@@ -179,7 +179,10 @@ fn a_span_ends_with_the_kind_of_its_error_and_no_values() {
             .await
             .unwrap_err();
         ended_with("find", "Refused (code 2)");
-        odm.bulk().insert(shop("Secret Ada", 1)).await.unwrap_err();
+        odm.bulk()
+            .add(odm.collection().insert(shop("Secret Ada", 1)))
+            .await
+            .unwrap_err();
         ended_with("bulk", "Bulk");
         t.db.run_command(doc! { "collMod": "notes", "validationLevel": "off" })
             .await

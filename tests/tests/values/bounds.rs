@@ -474,8 +474,8 @@ fn an_update_past_16_mib_names_the_largest_fields() {
         assert_eq!(t.commands.take(), ["aggregate", "update"]);
         let bulk = odm
             .bulk()
-            .update::<Note>(1, |n| n.set(|n| n.text, "small"))
-            .update::<Note>(2, |n| n.push(|n| n.lines, text()));
+            .add(notes.update(1).set(|n| n.text, "small"))
+            .add(notes.update(2).push(|n| n.lines, text()));
         let Err(Error::Bulk { errors, done }) = bulk.await else {
             panic!("it was stored")
         };
@@ -486,7 +486,7 @@ fn an_update_past_16_mib_names_the_largest_fields() {
         let large = notes.update(1).set(|n| n.text, "x".repeat(17 << 20)).await;
         let bulk = odm
             .bulk()
-            .update::<Note>(1, |n| n.push_all(|n| n.lines, [text(), text()]));
+            .add(notes.update(1).push_all(|n| n.lines, [text(), text()]));
         let Err(Error::Bulk { errors, .. }) = bulk.await else {
             panic!("it was sent")
         };

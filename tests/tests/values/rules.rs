@@ -1059,9 +1059,14 @@ fn refusals_of_the_server_name_the_comparison() {
         let many = trips.update_where(|t| t.starts.gt(0)).raw(eight_more());
         assert_eq!(rules(many.await.unwrap_err()), later);
         // In a bulk, at its position.
-        let bulk = odm.bulk().insert(trip(3, 1, 2)).upsert::<Trip>(4, |u| {
-            u.set(|t| t.starts, 9).set(|t| t.ends, 3).set(|t| t.code, "T4")
-        });
+        let bulk = odm.bulk().add(odm.collection().insert(trip(3, 1, 2))).add(
+            trips
+                .update(4)
+                .set(|t| t.starts, 9)
+                .set(|t| t.ends, 3)
+                .set(|t| t.code, "T4")
+                .upsert(),
+        );
         match bulk.await.unwrap_err() {
             Error::Bulk { errors, .. } => {
                 let [(1, Error::Invalid { .. })] = errors.as_slice() else {

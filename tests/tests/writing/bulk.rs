@@ -4,7 +4,7 @@ use super::models::*;
 use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::prelude::*;
-use odm_tests::{assert_clean, require_transactions, with_db, with_transactions};
+use odm_tests::{TestDb, assert_clean, require_transactions, with_db, with_transactions};
 
 #[odm_tests::test]
 fn a_bulk_writes_to_several_collections() {
@@ -25,17 +25,18 @@ fn a_bulk_writes_to_several_collections() {
         let later = odm.server().await.unwrap().has_bulk_write();
         let done = odm
             .bulk()
-            .insert(shop("Bob", 2))
-            .insert(note(1))
-            .update::<Shop>(ada.id, |u| u.set(|s| s.stars, 3).push(|s| s.tags, "bulk"))
-            .update::<Shop>(gone.id, |u| u.set(|s| s.stars, 3))
-            .update::<Shop>(full.id, |u| u.push(|s| s.tags, "y"))
-            .update_where(
-                |s: ShopFields| s.name.eq("Bob"),
-                |u| u.elem(|s| s.items, |i| i.quantity.eq(1), |i| i.inc(|i| i.quantity, 1)),
-            )
-            .update::<Shop>(ada.id, |u| u)
-            .delete::<Note>(99_i64)
+            .add(odm.collection().insert(shop("Bob", 2)))
+            .add(odm.collection().insert(note(1)))
+            .add(shops.update(ada.id).set(|s| s.stars, 3).push(|s| s.tags, "bulk"))
+            .add(shops.update(gone.id).set(|s| s.stars, 3))
+            .add(shops.update(full.id).push(|s| s.tags, "y"))
+            .add(shops.update_where(|s: ShopFields| s.name.eq("Bob")).elem(
+                |s| s.items,
+                |i| i.quantity.eq(1),
+                |i| i.inc(|i| i.quantity, 1),
+            ))
+            .add(shops.update(ada.id))
+            .add(notes.delete(99_i64))
             .await
             .unwrap();
         assert_eq!((done.inserted, done.matched, done.deleted), (2, 2, 0));
@@ -82,16 +83,16 @@ fn a_bulk_names_refused_operations() {
         // Before the network.
         t.commands.clear();
         assert!(matches!(
-            odm.bulk().insert(shop("X", 9)).await,
+            odm.bulk().add(odm.collection().insert(shop("X", 9))).await,
             Err(Error::Bulk { errors, .. }) if matches!(&errors[..], [(0, Error::Invalid { .. })])
         ));
         assert!(t.commands.take().is_empty());
         // By the server, in order: the first ends it.
         let bulk = odm
             .bulk()
-            .insert(shop("Bob", 1))
-            .insert(shop("Ada", 1))
-            .insert(shop("Cid", 1));
+            .add(odm.collection().insert(shop("Bob", 1)))
+            .add(odm.collection().insert(shop("Ada", 1)))
+            .add(odm.collection().insert(shop("Cid", 1)));
         let Err(Error::Bulk { errors, done }) = bulk.await else {
             panic!("a twin was inserted")
         };
@@ -105,9 +106,9 @@ fn a_bulk_names_refused_operations() {
         let bulk = odm
             .bulk()
             .unordered()
-            .insert(shop("Ada", 1))
-            .insert(shop("Cid", 1))
-            .insert(shop("Bob", 1));
+            .add(odm.collection().insert(shop("Ada", 1)))
+            .add(odm.collection().insert(shop("Cid", 1)))
+            .add(odm.collection().insert(shop("Bob", 1)));
         let Err(Error::Bulk { errors, done }) = bulk.await else {
             panic!("a twin was inserted")
         };
@@ -131,19 +132,20 @@ fn the_way_of_older_servers_does_the_same() {
         let done = odm
             .bulk()
             .without_bulk_write_command()
-            .insert(shop("Bob", 2))
-            .insert(shop("Cid", 2))
-            .insert(note(1))
-            .update::<Shop>(ada.id, |u| {
-                u.set(|s| s.stars, 3)
-                    .elem(|s| s.items, |i| i.quantity.eq(1), |i| i.set(|i| i.quantity, 9))
-            })
-            .update::<Shop>(gone.id, |u| u.set(|s| s.stars, 3))
-            .replace(Shop {
+            .add(odm.collection().insert(shop("Bob", 2)))
+            .add(odm.collection().insert(shop("Cid", 2)))
+            .add(odm.collection().insert(note(1)))
+            .add(shops.update(ada.id).set(|s| s.stars, 3).elem(
+                |s| s.items,
+                |i| i.quantity.eq(1),
+                |i| i.set(|i| i.quantity, 9),
+            ))
+            .add(shops.update(gone.id).set(|s| s.stars, 3))
+            .add(odm.collection().replace(Shop {
                 stars: 2,
                 ..gone.clone()
-            })
-            .delete::<Note>(1_i64)
+            }))
+            .add(notes.delete(1_i64))
             .await
             .unwrap();
         assert_eq!(t.commands.take(), ["insert", "insert", "update", "delete"]);
@@ -163,9 +165,9 @@ fn the_way_of_older_servers_does_the_same() {
         let bulk = odm
             .bulk()
             .without_bulk_write_command()
-            .insert(shop("Dan", 1))
-            .insert(shop("Ada", 1))
-            .insert(note(1));
+            .add(odm.collection().insert(shop("Dan", 1)))
+            .add(odm.collection().insert(shop("Ada", 1)))
+            .add(odm.collection().insert(note(1)));
         let Err(Error::Bulk { errors, done }) = bulk.await else {
             panic!("a twin was inserted")
         };
@@ -179,9 +181,9 @@ fn the_way_of_older_servers_does_the_same() {
             .bulk()
             .without_bulk_write_command()
             .unordered()
-            .insert(shop("Ada", 1))
-            .insert(note(1))
-            .delete::<Shop>(ada.id);
+            .add(odm.collection().insert(shop("Ada", 1)))
+            .add(odm.collection().insert(note(1)))
+            .add(shops.delete(ada.id));
         let Err(Error::Bulk { errors, done }) = bulk.await else {
             panic!("a twin was inserted")
         };
@@ -201,10 +203,10 @@ fn positions_are_those_of_the_writes_that_were_given() {
             // The first two change nothing, so they are not sent.
             let bulk = odm
                 .bulk()
-                .update::<Shop>(ada.id, |u| u)
-                .update::<Shop>(ada.id, |u| u)
-                .insert(shop(if old { "Old" } else { "New" }, 1))
-                .insert(shop("Ada", 1));
+                .add(odm.collection::<Shop>().update(ada.id))
+                .add(odm.collection::<Shop>().update(ada.id))
+                .add(odm.collection().insert(shop(if old { "Old" } else { "New" }, 1)))
+                .add(odm.collection().insert(shop("Ada", 1)));
             let bulk = if old {
                 bulk.without_bulk_write_command()
             } else {
@@ -228,9 +230,9 @@ fn writes_that_a_bulk_did_not_try_are_not_reported_as_missing() {
         let bulk = odm
             .bulk()
             .without_bulk_write_command()
-            .update::<Shop>(ada.id, |u| u.set(|s| s.name, "Bob")) // a twin
-            .update::<Shop>(ada.id, |u| u.set(|s| s.stars, 2))
-            .update::<Shop>(bob.id, |u| u.set(|s| s.stars, 2));
+            .add(shops.update(ada.id).set(|s| s.name, "Bob")) // a twin
+            .add(shops.update(ada.id).set(|s| s.stars, 2))
+            .add(shops.update(bob.id).set(|s| s.stars, 2));
         let Err(Error::Bulk { errors, done }) = bulk.await else {
             panic!("a twin was made")
         };
@@ -252,10 +254,10 @@ fn a_command_of_a_bulk_is_no_larger_than_a_document() {
         let done = odm
             .bulk()
             .without_bulk_write_command()
-            .insert(large(1))
-            .insert(large(2))
-            .insert(large(3))
-            .insert(note(4))
+            .add(odm.collection().insert(large(1)))
+            .add(odm.collection().insert(large(2)))
+            .add(odm.collection().insert(large(3)))
+            .add(odm.collection().insert(note(4)))
             .await
             .unwrap();
         assert_eq!(done.inserted, 4);
@@ -264,8 +266,16 @@ fn a_command_of_a_bulk_is_no_larger_than_a_document() {
         let done = odm
             .bulk()
             .without_bulk_write_command()
-            .update::<Note>(1, |u| u.set(|n| n.text, "y".repeat(9 << 20)))
-            .update::<Note>(2, |u| u.set(|n| n.text, "y".repeat(9 << 20)))
+            .add(
+                odm.collection::<Note>()
+                    .update(1)
+                    .set(|n| n.text, "y".repeat(9 << 20)),
+            )
+            .add(
+                odm.collection::<Note>()
+                    .update(2)
+                    .set(|n| n.text, "y".repeat(9 << 20)),
+            )
             .await
             .unwrap();
         assert_eq!((done.matched, t.commands.take().len()), (2, 2));
@@ -278,7 +288,10 @@ fn a_bulk_reports_its_progress_before_a_missing_reference() {
     use crate::copying::auto::{Author, book, stocked};
     with_db(async |t| {
         let odm = stocked(&t).await;
-        let bulk = odm.bulk().delete::<Author>(1).insert(book(10, 1));
+        let bulk = odm
+            .bulk()
+            .add(odm.collection::<Author>().delete(1))
+            .add(odm.collection().insert(book(10, 1)));
         let Err(Error::Bulk { errors, done }) = bulk.await else {
             panic!("a book without an author was inserted")
         };
@@ -292,7 +305,10 @@ fn a_bulk_reports_its_progress_before_a_missing_reference() {
 }
 
 mod cats {
+    use odm::__private::SwitchBulk as _;
+    use odm::Handle;
     use odm::prelude::*;
+    use odm::write::Bulk;
     use serde::{Deserialize, Serialize};
 
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -306,6 +322,14 @@ mod cats {
         pub above: Option<Ref<Cat>>,
         #[denormalize(from = above.name)]
         pub above_name: Option<String>,
+    }
+
+    /// A bulk whose first write is refused where there is a cat called "one".
+    pub fn two(handle: &impl Handle) -> Bulk {
+        let cats = handle.collection::<Cat>();
+        let bulk = handle.bulk().without_bulk_write_command();
+        bulk.add(cats.insert(cat(2, "one")))
+            .add(cats.update(1).set(|c| c.name, "another"))
     }
 
     pub fn cat(id: i32, name: &str) -> NewCat {
@@ -327,8 +351,8 @@ fn an_update_copies_from_documents_inserted_by_the_same_bulk() {
         let cats = odm.collection::<Cat>();
         cats.insert(cat(1, "one")).await.unwrap();
         odm.bulk()
-            .insert::<Cat>(cat(2, "two"))
-            .update::<Cat>(1, |c| c.set(|c| c.above, Ref::new(2)))
+            .add(cats.insert(cat(2, "two")))
+            .add(cats.update(1).set(|c| c.above, Ref::new(2)))
             .await
             .unwrap();
         let one = cats.get(1).await.unwrap().unwrap();
@@ -352,19 +376,14 @@ fn a_refusal_in_a_run_ends_the_transaction_at_once() {
         require_transactions(&odm).await;
         let cats = odm.collection::<Cat>();
         cats.insert(cat(1, "one")).await.unwrap();
-        let bulk = |odm: odm::write::Bulk| {
-            odm.without_bulk_write_command()
-                .insert::<Cat>(cat(2, "one"))
-                .update::<Cat>(1, |c| c.set(|c| c.name, "another"))
-        };
         t.commands.clear();
-        let alone = bulk(odm.bulk()).unordered().await.unwrap_err();
+        let alone = two(&odm).unordered().await.unwrap_err();
         assert!(matches!(alone, Error::Bulk { .. }), "{alone}");
         let inserts = |sent: Vec<String>| sent.iter().filter(|name| *name == "insert").count();
         assert_eq!(inserts(t.commands.take()), 1);
         let passed_over: odm::Result<()> = odm
             .transaction(async |tx| {
-                let _ = bulk(tx.bulk()).await;
+                let _ = two(&tx).await;
                 tx.collection::<Cat>().insert(cat(3, "three")).await?;
                 Ok(())
             })
@@ -395,7 +414,7 @@ fn the_commands_do_not_grow_with_the_writes() {
         let renamed = cats.update_where(|c| c.id.lte(40)).unset(|c| c.above);
         renamed.await.unwrap();
         let bulk = (1..=40).fold(odm.bulk(), |bulk, id| {
-            bulk.update::<Cat>(id, |c| c.set(|c| c.name, format!("renamed {id}")))
+            bulk.add(cats.update(id).set(|c| c.name, format!("renamed {id}")))
         });
         bulk.await.unwrap();
         let sent = t.commands.take();
@@ -403,5 +422,214 @@ fn the_commands_do_not_grow_with_the_writes() {
         assert_clean(&odm).await;
         let renamed = cats.find(|c| c.above_name.starts_with("renamed ")).count().await;
         assert_eq!(renamed.unwrap(), 1_200);
+    });
+}
+
+/// What a bulk says of the last of its writes, which is refused before anything is sent.
+async fn refused_at(bulk: odm::write::Bulk, at: usize, t: &TestDb) -> String {
+    t.commands.clear();
+    let done = bulk.await;
+    let Err(Error::Bulk { errors, done }) = done else {
+        panic!("{done:?}");
+    };
+    assert_eq!(*done, odm::write::BulkDone::default());
+    assert!(t.commands.take().is_empty(), "{errors:?}");
+    let [(position, error @ Error::Query { .. })] = &errors[..] else {
+        panic!("{errors:?}");
+    };
+    assert_eq!(*position, at);
+    error.to_string()
+}
+
+#[odm_tests::test]
+fn a_write_of_another_handle_is_refused_at_its_position() {
+    use odm::options::{Options, WriteOptions};
+    use odm::references::FanOut;
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let delete = |of: &Odm| of.collection::<Note>().delete(1);
+        let refused = async |other: Odm, words: &str| {
+            let bulk = odm.bulk().add(delete(&odm)).add(delete(&other));
+            let error = refused_at(bulk, 1, &t).await;
+            assert!(error.contains(words), "{error}");
+        };
+        let again = Odm::new(t.db.clone(), models![Shop, Note]).unwrap();
+        refused(again, "another `Odm`").await;
+        refused(odm.with_database("another"), "another `Odm`").await;
+        refused(odm.clone().causally_consistent(), "another `Odm`").await;
+        refused(odm.clone().allow_unknown_copies(), "another `Odm`").await;
+        let slow = odm.clone().with_fan_out(FanOut::new().batch(10));
+        refused(slow, "another `Odm`").await;
+        refused(odm.with_deleted(), "another scope").await;
+        let said = odm.clone().with_options(Options::new().comment("reports"));
+        refused(said, "options of its own").await;
+
+        // An option of one write, and of one collection.
+        let notes = odm.collection::<Note>();
+        let bulk = odm.bulk().add(notes.delete(1).comment("one"));
+        assert!(refused_at(bulk, 0, &t).await.contains("`bulk.comment(…)`"));
+        let said = notes.with_options(Options::new().comment("one"));
+        let bulk = odm.bulk().comment("all").add(delete(&odm)).add(said.delete(1));
+        assert!(refused_at(bulk, 1, &t).await.contains("options of its own"));
+
+        // A clone is the same handle, and so is one that has no more options; those of the bulk are its own.
+        let same = odm.clone().with_options(Options::new());
+        let bulk = odm
+            .bulk()
+            .comment("all")
+            .add(delete(&same))
+            .add(delete(&odm.clone()));
+        assert_eq!(bulk.await.unwrap().deleted, 0);
+    });
+}
+
+#[odm_tests::test]
+fn a_write_of_another_transaction_is_refused_at_its_position() {
+    with_transactions(async |t| {
+        let odm = odm(&t).await;
+        let notes = odm.collection::<Note>();
+        odm.transaction(async |tx| {
+            let own = tx.collection::<Note>();
+            let without = refused_at(tx.bulk().add(own.delete(1)).add(notes.delete(1)), 1, &t).await;
+            assert!(without.contains("`tx.collection()`"), "{without}");
+            let within = refused_at(odm.bulk().add(own.delete(1)), 0, &t).await;
+            assert!(within.contains("`tx.bulk()`"), "{within}");
+            let other = odm.transaction(async |other| {
+                let bulk = tx.bulk().add(other.collection::<Note>().delete(1));
+                Ok(refused_at(bulk, 0, &t).await)
+            });
+            let other = other.await?;
+            assert!(other.contains("another transaction"), "{other}");
+            // The transaction can go on.
+            let bulk = tx.bulk().without_bulk_write_command();
+            bulk.add(own.insert(note(1))).await.map(drop)
+        })
+        .await
+        .unwrap();
+        assert!(notes.get(1).await.unwrap().is_some());
+    });
+}
+
+#[odm_tests::test]
+fn a_write_that_a_bulk_cannot_execute_is_refused_at_its_position() {
+    use odm::mongodb::options::Collation;
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let (shops, notes) = (odm.collection::<Shop>(), odm.collection::<Note>());
+        let en = || Collation::builder().locale("en").build();
+        let of_one = "only `update_where` and `delete_where` take a collation";
+        for (bulk, words) in [
+            (odm.bulk().add(notes.delete(1).collation(en())), of_one),
+            (
+                odm.bulk()
+                    .add(notes.update(1).set(|n| n.text, "x").collation(en())),
+                of_one,
+            ),
+            (
+                odm.bulk().add(
+                    shops
+                        .update_where(|s| s.name.eq("Ada"))
+                        .inc(|s| s.revenue, 1.0)
+                        .collation(en())
+                        .upsert_with(shop("Ada", 1)),
+                ),
+                of_one,
+            ),
+            (
+                odm.bulk()
+                    .add(shops.update_all().inc(|s| s.stars, 1).count_refused()),
+                "leave out `count_refused`",
+            ),
+            (
+                odm.bulk().add(
+                    shops
+                        .update_where(|s| s.stars.eq(1))
+                        .inc(|s| s.stars, 1)
+                        .upsert_with(shop("Ada", 1)),
+                ),
+                "a unique key",
+            ),
+            (
+                odm.bulk()
+                    .add(shops.update_by(|s| s.stars.eq(1)).inc(|s| s.stars, 1)),
+                "a unique key",
+            ),
+        ] {
+            let error = refused_at(bulk, 0, &t).await;
+            assert!(error.contains(words), "{error}");
+        }
+    });
+}
+
+#[odm_tests::test]
+fn a_bulk_takes_what_names_a_document_in_each_way() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let (shops, notes) = (odm.collection::<Shop>(), odm.collection::<Note>());
+        shops
+            .insert_many(["Ada", "Bob", "Cid"].map(|name| shop(name, 1)))
+            .await
+            .unwrap();
+        let first = notes.insert(note(1)).await.unwrap();
+        notes.insert(note(2)).await.unwrap();
+        for by_runs in [false, true] {
+            let bulk = odm.bulk();
+            let bulk = if by_runs {
+                bulk.without_bulk_write_command()
+            } else {
+                bulk
+            };
+            let done = bulk
+                .add(shops.update_by(|s| s.name.eq("Ada")).inc(|s| s.stars, 1))
+                .add(shops.update_by(|s| s.name.eq("nobody")).inc(|s| s.stars, 1))
+                .add(
+                    notes
+                        .update(1)
+                        .set(|n| n.text, "new")
+                        .if_version(first.version + i64::from(by_runs)),
+                )
+                .add(notes.update(2).set(|n| n.text, "new").if_version(77))
+                .await
+                .unwrap();
+            assert_eq!((done.matched, done.modified, done.missed), (2, 2, 2), "{by_runs}");
+            let done = odm
+                .bulk()
+                .add(
+                    shops
+                        .update(ObjectId::new())
+                        .inc(|s| s.stars, 1)
+                        .upsert_with(shop("Eve", 0)),
+                )
+                .add(
+                    shops
+                        .update_where(|s| s.stars.gte(0))
+                        .hint("name_1")
+                        .inc(|s| s.revenue, 1.0),
+                )
+                .await
+                .unwrap();
+            assert_eq!((done.upserted, done.matched), (1, 4), "{by_runs}");
+            let done = odm
+                .bulk()
+                .add(shops.delete_by(|s| s.name.eq("Eve")))
+                .await
+                .unwrap();
+            assert_eq!(done.deleted, 1, "{by_runs}");
+        }
+        let ada = shops.find(|s| s.name.eq("Ada")).one().required().await.unwrap();
+        assert_eq!((ada.stars, ada.revenue), (3, shop("Ada", 1).revenue + 2.0));
+        let done = odm
+            .bulk()
+            .add(shops.update_all().set(|s| s.stars, 0))
+            .add(notes.delete_all())
+            .await;
+        let done = done.unwrap();
+        assert_eq!((done.matched, done.deleted), (3, 2));
+        // An index that is not there is refused by the server, also where there is `bulkWrite`.
+        let unknown = odm
+            .bulk()
+            .add(shops.delete_where(|s| s.stars.eq(0)).hint("nothing_1"));
+        let left = unknown.await.is_err();
+        assert!(left || odm_tests::is_the_stand_in(&t.db).await);
     });
 }

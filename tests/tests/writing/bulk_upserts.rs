@@ -2,8 +2,9 @@
 
 use futures::future::join_all;
 use odm::__private::SwitchBulk as _;
-use odm::Error;
 use odm::prelude::*;
+use odm::write::Bulk;
+use odm::{Error, Handle};
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 
@@ -49,10 +50,19 @@ struct Bottle {
     text: String,
 }
 
+/// A bulk that upserts the label.
+fn upsert(handle: &impl Handle, text: &str) -> Bulk {
+    let label = handle.collection::<Label>().update(1).set(|l| l.text, text);
+    handle.bulk().add(label.upsert())
+}
+
 async fn odm(t: &TestDb) -> Odm {
     let odm = Odm::new(t.db.clone(), models![Counter, Named, Label, Bottle]).unwrap();
     odm.sync().await.unwrap();
-    odm.bulk().delete::<Counter>(0).await.unwrap();
+    odm.bulk()
+        .add(odm.collection::<Counter>().delete(0))
+        .await
+        .unwrap();
     t.commands.clear();
     odm
 }
@@ -62,29 +72,24 @@ fn upserts_are_sent_together_and_count_what_they_inserted() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let counters = odm.collection::<Counter>();
-        let count = |bulk: odm::write::Bulk, id: i32| {
-            bulk.upsert::<Counter>(id, |c| {
-                c.set(|c| c.value, 1.0)
-                    .set_on_insert(|c| c.name, format!("c{id}"))
-                    .set_on_insert(|c| c.limited, 0)
-            })
+        let count = |id: i32| {
+            let update = counters.update(id).set(|c| c.value, 1.0);
+            let update = update.set_on_insert(|c| c.name, format!("c{id}"));
+            update.set_on_insert(|c| c.limited, 0).upsert()
         };
-        let first = (1..=3).fold(odm.bulk(), count);
-        let done = first.await.unwrap();
+        let done = odm.bulk().add_all((1..=3).map(count)).await.unwrap();
         assert_eq!((done.upserted, done.matched, done.missed), (3, 0, 0));
         assert_eq!(t.commands.take().len(), 1);
-        let done = (2..=5)
-            .fold(odm.bulk().unordered(), count)
-            .update::<Counter>(9, |c| c.set(|c| c.value, 2.0))
-            .await;
-        let done = done.unwrap();
+        let bulk = odm.bulk().unordered().add_all((2..=5).map(count));
+        let done = bulk.add(counters.update(9).set(|c| c.value, 2.0)).await.unwrap();
         assert_eq!((done.upserted, done.matched, done.missed), (2, 2, 1));
 
         // The way of servers without `bulkWrite`.
-        let done = (5..=6)
-            .fold(odm.bulk().without_bulk_write_command(), count)
-            .update::<Counter>(9, |c| c.set(|c| c.value, 2.0))
-            .update::<Counter>(1, |c| c.set(|c| c.value, 2.0))
+        let mut bulk = odm.bulk().without_bulk_write_command();
+        bulk.extend((5..=6).map(count));
+        let done = bulk
+            .add(counters.update(9).set(|c| c.value, 2.0))
+            .add(counters.update(1).set(|c| c.value, 2.0))
             .await
             .unwrap();
         assert_eq!((done.upserted, done.matched, done.missed), (1, 2, 1));
@@ -96,13 +101,13 @@ fn upserts_are_sent_together_and_count_what_they_inserted() {
 fn an_upsert_by_a_unique_key_is_one_document_for_any_number_of_clients() {
     with_db(async |t| {
         let odm = odm(&t).await;
+        let names = odm.collection::<Named>();
         let clients = (0..12).map(|client| {
-            let bulk = (0..5).fold(odm.bulk(), |bulk, n| {
-                bulk.upsert_by::<Named>(
-                    |c| c.name.eq(format!("n{n}")),
-                    |c| c.set(|c| c.value, f64::from(client)),
-                )
-            });
+            let upsert = |n| {
+                let named = names.update_where(|c| c.name.eq(format!("n{n}")));
+                named.set(|c| c.value, f64::from(client)).upsert()
+            };
+            let bulk = odm.bulk().add_all((0..5).map(upsert));
             bulk.into_future()
         });
         for done in join_all(clients).await {
@@ -121,10 +126,15 @@ fn an_upsert_by_a_unique_key_is_one_document_for_any_number_of_clients() {
                 Err(other) => panic!("{other:?}"),
             }
         }
-        assert_eq!(odm.collection::<Named>().find_all().count().await.unwrap(), 5);
+        assert_eq!(names.find_all().count().await.unwrap(), 5);
         let refused = odm
             .bulk()
-            .upsert_by::<Named>(|c| c.value.eq(1.0), |c| c.set(|c| c.value, 2.0))
+            .add(
+                names
+                    .update_where(|c| c.value.eq(1.0))
+                    .set(|c| c.value, 2.0)
+                    .upsert(),
+            )
             .await;
         let Err(Error::Bulk { errors, .. }) = refused else {
             panic!("{refused:?}");
@@ -137,17 +147,22 @@ fn an_upsert_by_a_unique_key_is_one_document_for_any_number_of_clients() {
 fn an_upsert_that_a_bound_holds_back_is_named_by_its_position() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        let step = |bulk: odm::write::Bulk| {
-            bulk.upsert::<Counter>(1, |c| {
-                c.inc(|c| c.limited, 1)
-                    .set_on_insert(|c| c.name, "one")
-                    .set_on_insert(|c| c.value, 0.0)
-            })
+        let counters = odm.collection::<Counter>();
+        let step = || {
+            let update = counters.update(1).inc(|c| c.limited, 1);
+            update
+                .set_on_insert(|c| c.name, "one")
+                .set_on_insert(|c| c.value, 0.0)
+                .upsert()
         };
-        let done = step(step(step(odm.bulk()))).await.unwrap();
+        let done = odm.bulk().add(step()).add(step()).add(step()).await.unwrap();
         assert_eq!((done.upserted, done.matched), (1, 2));
-        let bulk = step(odm.bulk().update::<Counter>(1, |c| c.set(|c| c.value, 5.0)));
-        let refused = bulk.update::<Counter>(1, |c| c.set(|c| c.value, 6.0)).await;
+        let refused = odm
+            .bulk()
+            .add(counters.update(1).set(|c| c.value, 5.0))
+            .add(step())
+            .add(counters.update(1).set(|c| c.value, 6.0))
+            .await;
         let Err(Error::Bulk { errors, done }) = refused else {
             panic!("{refused:?}");
         };
@@ -162,11 +177,7 @@ fn an_upsert_that_a_bound_holds_back_is_named_by_its_position() {
 fn rules_apply_to_the_upserts_of_a_bulk() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
-        let upsert = |bulk: odm::write::Bulk, text: &str| {
-            let text = text.to_owned();
-            bulk.upsert::<Label>(1, |l| l.set(|l| l.text, text))
-        };
-        let done = upsert(odm.bulk(), "red").await.unwrap();
+        let done = upsert(&odm, "red").await.unwrap();
         assert_eq!((done.upserted, done.matched), (1, 0));
         let bottle = NewBottle {
             id: 1,
@@ -175,15 +186,20 @@ fn rules_apply_to_the_upserts_of_a_bulk() {
         odm.collection::<Bottle>().insert(bottle).await.unwrap();
         let text = async || odm.collection::<Bottle>().get(1).required().await.unwrap().text;
         assert_eq!(text().await, "red");
-        upsert(odm.bulk(), "blue").await.unwrap();
+        upsert(&odm, "blue").await.unwrap();
         assert_eq!(text().await, "blue");
-        odm.transaction(async |tx| upsert(tx.bulk(), "green").await)
+        odm.transaction(async |tx| upsert(&tx, "green").await)
             .await
             .unwrap();
         assert_eq!(text().await, "green");
         let done = odm
             .bulk()
-            .upsert::<Bottle>(2, |b| b.set(|b| b.label, Ref::new(7)))
+            .add(
+                odm.collection::<Bottle>()
+                    .update(2)
+                    .set(|b| b.label, Ref::new(7))
+                    .upsert(),
+            )
             .await;
         let Err(Error::Bulk { errors, .. }) = done else {
             panic!("{done:?}");
@@ -193,9 +209,14 @@ fn rules_apply_to_the_upserts_of_a_bulk() {
             "{errors:?}"
         );
         let within = odm.transaction(async |tx| {
-            let bulk = upsert(tx.bulk(), "pink");
-            bulk.upsert::<Bottle>(2, |b| b.set(|b| b.label, Ref::new(7)))
-                .await
+            let bulk = upsert(&tx, "pink");
+            bulk.add(
+                tx.collection::<Bottle>()
+                    .update(2)
+                    .set(|b| b.label, Ref::new(7))
+                    .upsert(),
+            )
+            .await
         });
         let Err(Error::Bulk { errors, .. }) = within.await else {
             panic!("a bulk within a transaction says which write was refused");

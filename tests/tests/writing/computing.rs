@@ -282,7 +282,7 @@ fn copies_and_sums_follow_a_computed_field() {
             .unwrap();
         assert_eq!(value().await, 21 + 29);
         odm.bulk()
-            .update::<Good>(2, |g| g.compute(|g| g.price, |g| expr(g.cost) - 1))
+            .add(goods.update(2).compute(|g| g.price, |g| expr(g.cost) - 1))
             .await
             .unwrap();
         assert_eq!(value().await, 21 + 8);

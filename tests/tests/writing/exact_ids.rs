@@ -128,7 +128,7 @@ fn a_deletion_of_one_document_is_sent_by_its_exact_id() {
                 let board = odm.collection::<Board>().get(1).await?.unwrap();
                 odm.collection::<Board>().delete(board.id).await
             };
-            "bulk" |odm| odm.bulk().delete::<Board>(1);
+            "bulk" |odm| odm.bulk().add(odm.collection::<Board>().delete(1));
             "delete_where" |odm| odm.collection::<Board>().delete_where(|b| b.id.eq(1) & b.tenant.eq("a"));
             "delete_where, the id twice" |odm| {
                 odm.collection::<Board>().delete_where(|b| b.id.in_([1]) & b.name.eq("b") & b.id.eq(1))

@@ -285,7 +285,10 @@ fn an_upsert_that_would_insert_what_can_not_be_read_is_refused() {
         lacks(by_key.upsert().await, &["_id", "home"]);
         let returning = update().set(|a| a.cents, 1).upsert().returning().await;
         lacks(returning.map(|_| Default::default()), &["owner", "home"]);
-        let bulk = odm.bulk().upsert::<Account>(&1, |a| a.set(|a| a.cents, 1)).await;
+        let bulk = odm
+            .bulk()
+            .add(accounts.update(1).set(|a| a.cents, 1).upsert())
+            .await;
         let Err(Error::Bulk { errors, .. }) = bulk else {
             panic!("{bulk:?}");
         };

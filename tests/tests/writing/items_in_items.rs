@@ -5,7 +5,7 @@ use odm::bson::{Document as Bson, doc};
 use odm::error::Rule;
 use odm::prelude::*;
 use odm::update::{Changes, Update};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, changed, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -177,7 +177,9 @@ fn items_in_items_are_changed_by_their_conditions() {
         assert_eq!((stored.title.as_str(), stored.version), ("new", 5));
         assert_eq!(stored.sections, [first, second]);
         // In a bulk, and of many documents.
-        let bulk = odm.bulk().update::<Manual>(1, |m| m.each(|m| m.sections, all));
+        let bulk = odm
+            .bulk()
+            .add(odm.collection::<Manual>().update(1).each(|m| m.sections, all));
         assert_eq!(bulk.await.unwrap().modified, 1);
         let done = manuals
             .update_all()
@@ -186,6 +188,103 @@ fn items_in_items_are_changed_by_their_conditions() {
             .unwrap();
         assert_eq!((done.matched, done.modified), (2, 1));
         assert_eq!(counts(&manuals).await, [[8, 1], [6, 5]]);
+    });
+}
+
+/// Pairs of changes: by a path of items, and by an `elem` or `each` within another one.
+fn in_both_ways() -> Vec<[Changes<Manual>; 2]> {
+    let nothing = Changes::<Manual>::new;
+    vec![
+        [
+            nothing().items(
+                |m| m.sections.items(|s| s.title.eq("b")),
+                |s| s.set(|s| s.title, "x"),
+            ),
+            nothing().elem(|m| m.sections, |s| s.title.eq("b"), |s| s.set(|s| s.title, "x")),
+        ],
+        [
+            nothing().items(
+                |m| {
+                    m.sections
+                        .items(|s| s.title.eq("b"))
+                        .items_of(|s| s.parts, |p| p.name.eq("bolt"))
+                },
+                add,
+            ),
+            nothing().elem(
+                |m| m.sections,
+                |s| s.title.eq("b"),
+                |s| s.elem(|s| s.parts, |p| p.name.eq("bolt"), add),
+            ),
+        ],
+        [
+            nothing().items(|m| m.sections.all_items().all_items_of(|s| s.parts), add),
+            nothing().each(|m| m.sections, |s| s.each(|s| s.parts, add)),
+        ],
+        [
+            nothing().items(
+                |m| {
+                    let parts = m.sections.all_items().items_of(|s| s.parts, |p| p.count.gte(5));
+                    parts.items_of(|p| p.sizes, |size| size.gt(1))
+                },
+                |size| size.set(|size| size, 0),
+            ),
+            nothing().each(
+                |m| m.sections,
+                |s| {
+                    s.elem(
+                        |s| s.parts,
+                        |p| p.count.gte(5),
+                        |p| p.elem(|p| p.sizes, |size| size.gt(1), |size| size.set(|size| size, 0)),
+                    )
+                },
+            ),
+        ],
+        // Without a change there is nothing to find.
+        [
+            nothing().items(
+                |m| m.sections.items(|s| s.title.eq("b")).all_items_of(|s| s.parts),
+                |p| p,
+            ),
+            nothing(),
+        ],
+    ]
+}
+
+#[odm_tests::test]
+fn a_path_of_items_makes_the_update_of_nested_changes() {
+    for [path, nested] in in_both_ways() {
+        assert_eq!(format!("{path:?}"), format!("{nested:?}"));
+    }
+}
+
+#[odm_tests::test]
+fn a_path_of_items_changes_the_innermost_ones() {
+    with_db(async |t| {
+        if odm_tests::is_the_stand_in_in_python(&t.db).await {
+            odm_tests::skip("needs a server that applies two filters of one array in an update");
+        }
+        let (_, manuals) = manuals(&t).await;
+        t.commands.clear();
+        let bolts = manuals.update(1).items(
+            |m| {
+                m.sections
+                    .items(|s| s.title.eq("b"))
+                    .items_of(|s| s.parts, |p| p.name.eq("bolt"))
+            },
+            add,
+        );
+        assert_eq!(bolts.await.unwrap().modified, 1);
+        assert_eq!(t.commands.take(), ["update"]);
+        assert_eq!(counts(&manuals).await, [[1, 9], [4, 4]]);
+        // A bound of the innermost items, and a condition that the server takes no update for.
+        let all = |m: <Manual as Document>::Paths| m.sections.all_items().all_items_of(|s| s.parts);
+        let broken = manuals.update(1).items(all, |p| p.inc(|p| p.count, 5)).await;
+        assert!(matches!(broken, Err(Error::Invalid { .. })), "{broken:?}");
+        assert_eq!(counts(&manuals).await, [[1, 9], [4, 4]]);
+        let done = manuals.update_all().items(all, |p| p.set(|p| p.count, 2)).await;
+        assert_eq!(done.unwrap().modified, 1);
+        assert_eq!(counts(&manuals).await, [[2, 2], [2, 2]]);
     });
 }
 
@@ -217,7 +316,10 @@ fn an_update_without_items_in_items_changes_nothing() {
         ];
         let before = manuals.find_all().sort(|m| m.id.asc()).all().await.unwrap();
         for (at, change) in none.into_iter().enumerate() {
-            let bulk = odm.bulk().update_where::<Manual>(|_| Filter::always(), change);
+            let bulk = odm.bulk().add(changed(
+                odm.collection::<Manual>().update_where(|_| Filter::always()),
+                change,
+            ));
             let done = bulk.await.unwrap();
             assert_eq!((done.matched, done.modified), (2, 0), "{at}");
         }

@@ -5,7 +5,7 @@ use odm::bson::{DateTime, doc};
 use odm::prelude::*;
 use odm::update::Changes;
 use odm::{Error, Odm};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, changed, with_db};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -142,8 +142,7 @@ fn items_that_are_not_there_change_nothing() {
             let before = people.find_all().sort(|p| p.id.asc()).all().await.unwrap();
             let one = |id: i32| people.update(id);
             for id in [1, 2] {
-                let mut update_one = one(id);
-                *odm::update::Change::changes(&mut update_one) = update(Changes::new());
+                let update_one = changed(one(id), update);
                 t.commands.clear();
                 let done = update_one.await.unwrap();
                 let changed = changes && id == 1;
@@ -165,8 +164,7 @@ fn items_that_are_not_there_change_nothing() {
             }
             // With nothing to change the document is returned as it is.
             let stored = people.get(2).required().await.unwrap();
-            let mut given = one(2).returning();
-            *odm::update::Change::changes(&mut given) = update(Changes::new());
+            let given = changed(one(2).returning(), update);
             assert_eq!(given.await.unwrap(), stored, "{words}");
             drop(odm);
             t.db.collection::<odm::bson::Document>("people")
@@ -182,8 +180,7 @@ fn an_update_of_many_counts_those_that_fit_and_those_that_change() {
     with_db(async |t| {
         for (words, changes, update) in updates() {
             let (odm, people) = some(&t).await;
-            let mut of_all = people.update_where(|p| p.id.gt(0));
-            *odm::update::Change::changes(&mut of_all) = update(Changes::new());
+            let of_all = changed(people.update_where(|p| p.id.gt(0)), update);
             t.commands.clear();
             let done = of_all.await.unwrap();
             assert_eq!(t.commands.take(), ["update"], "{words}");
@@ -203,9 +200,9 @@ fn an_update_of_many_counts_those_that_fit_and_those_that_change() {
             people.insert_many([person(1), empty(2)]).await.unwrap();
             let bulk = odm
                 .bulk()
-                .update(1, update)
-                .update(2, update)
-                .update::<Person>(3, update);
+                .add(changed(people.update(1), update))
+                .add(changed(people.update(2), update))
+                .add(changed(people.update(3), update));
             let done = bulk.await.unwrap();
             assert_eq!(
                 (done.matched, done.modified, done.missed),
@@ -218,9 +215,9 @@ fn an_update_of_many_counts_those_that_fit_and_those_that_change() {
             let bulk = odm
                 .bulk()
                 .without_bulk_write_command()
-                .update(1, update)
-                .update(2, update);
-            let done = bulk.update::<Person>(3, update).await.unwrap();
+                .add(changed(people.update(1), update))
+                .add(changed(people.update(2), update));
+            let done = bulk.add(changed(people.update(3), update)).await.unwrap();
             assert_eq!(
                 (done.matched, done.modified, done.missed),
                 (2, changes.into(), 1),
@@ -228,7 +225,7 @@ fn an_update_of_many_counts_those_that_fit_and_those_that_change() {
             );
             let done = odm
                 .bulk()
-                .update_where::<Person>(|p| p.id.gt(1), update)
+                .add(changed(people.update_where(|p| p.id.gt(1)), update))
                 .await
                 .unwrap();
             assert_eq!((done.matched, done.modified), (1, 0), "{words}");
@@ -352,8 +349,7 @@ fn two_changes_of_one_field_are_refused() {
         ];
         t.commands.clear();
         for (field, update) in refused {
-            let mut twice = people.update(1);
-            *odm::update::Change::changes(&mut twice) = update(Changes::new());
+            let twice = changed(people.update(1), update);
             let error = twice.await.unwrap_err();
             assert!(matches!(error, Error::Query { .. }), "{error}");
             assert!(

@@ -215,8 +215,8 @@ fn each_kind_of_write_has_the_comment_and_the_write_concern() {
         let bulk = odm
             .bulk()
             .options(options)
-            .insert(reading(7))
-            .delete::<Reading>(1);
+            .add(odm.collection().insert(reading(7)))
+            .add(odm.collection::<Reading>().delete(1));
         bulk.await.unwrap();
         for command in [sent.take("bulkWrite"), sent.take("insert")].concat() {
             has_them(command);

@@ -469,7 +469,7 @@ fn a_patch_without_fields_changes_nothing() {
             assert!(matches!(conflict, Err(Error::Conflict { .. })), "{conflict:?}");
             let done = odm
                 .bulk()
-                .update::<User>(1, |u| u.apply(patch.clone()))
+                .add(odm.collection::<User>().update(1).apply(patch.clone()))
                 .await
                 .unwrap();
             assert_eq!((done.matched, done.modified), (0, 0));
@@ -515,7 +515,12 @@ fn everything_that_takes_changes_takes_a_patch() {
             .unwrap();
         assert_eq!(stored().await, 7);
         odm.bulk()
-            .update::<User>(1, |u| u.apply(points(8)).set(|u| u.secret, 9))
+            .add(
+                odm.collection::<User>()
+                    .update(1)
+                    .apply(points(8))
+                    .set(|u| u.secret, 9),
+            )
             .await
             .unwrap();
         assert_eq!(stored().await, 8);

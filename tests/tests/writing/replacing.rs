@@ -175,7 +175,11 @@ fn undeclared_fields_stay_in_a_bulk_replacement() {
         let odm = people(&t).await;
         let mut person = odm.collection::<Person>().get(1).await.unwrap().unwrap();
         change(&mut person);
-        let done = odm.bulk().replace(person.clone()).await.unwrap();
+        let done = odm
+            .bulk()
+            .add(odm.collection().replace(person.clone()))
+            .await
+            .unwrap();
         assert_eq!((done.matched, done.modified, done.missed), (1, 1, 0));
         assert_eq!(sorted(now(&t).await), sorted(changed()));
 
@@ -184,14 +188,14 @@ fn undeclared_fields_stay_in_a_bulk_replacement() {
             .await
             .unwrap();
         odm.bulk()
-            .replace(person.clone())
+            .add(odm.collection().replace(person.clone()))
             .without_bulk_write_command()
             .await
             .unwrap();
         assert_eq!(sorted(now(&t).await), sorted(changed()));
 
         person.id = 2;
-        let done: BulkDone = odm.bulk().replace(person).await.unwrap();
+        let done: BulkDone = odm.bulk().add(odm.collection().replace(person)).await.unwrap();
         assert_eq!((done.matched, done.missed), (0, 1));
     });
 }
@@ -286,7 +290,10 @@ fn an_exact_replacement_keeps_nothing() {
             .replace_one(doc! { "_id": 1_i64 }, stored())
             .await
             .unwrap();
-        odm.bulk().replace_exact(person).await.unwrap();
+        odm.bulk()
+            .add(odm.collection().replace(person).exact())
+            .await
+            .unwrap();
         assert_eq!(now(&t).await, whole);
     });
 }
@@ -371,7 +378,10 @@ fn the_time_at_which_a_document_was_made_stays() {
             version: 3,
             ..made_up
         };
-        odm.bulk().replace(made_up.clone()).await.unwrap();
+        odm.bulk()
+            .add(odm.collection().replace(made_up.clone()))
+            .await
+            .unwrap();
         let fourth = notes.get(1).await.unwrap().unwrap();
         assert_eq!((fourth.created_at, fourth.version), (first.created_at, 4));
 
@@ -425,7 +435,7 @@ fn kept_fields_count_towards_the_limit_of_a_document() {
             panic!("{:?}", refused.map(drop))
         };
         assert_eq!(largest[0].0, "text");
-        let refused = odm.bulk().replace(large.clone()).await;
+        let refused = odm.bulk().add(odm.collection().replace(large.clone())).await;
         let Err(Error::Bulk { errors, .. }) = refused else {
             panic!("{:?}", refused.map(drop))
         };

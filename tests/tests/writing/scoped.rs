@@ -195,8 +195,8 @@ fn no_write_reaches_documents_of_another_tenant() {
         assert!(saved.is_err(), "{saved:?}");
         let bulk = a
             .bulk()
-            .update::<Order>(2, |o| o.set(|o| o.cents, 5))
-            .delete::<Order>(2)
+            .add(orders.update(2).set(|o| o.cents, 5))
+            .add(orders.delete(2))
             .await
             .unwrap();
         assert_eq!((bulk.matched, bulk.deleted, bulk.missed), (0, 0, 1));
@@ -408,11 +408,11 @@ fn no_update_moves_a_document_to_another_tenant() {
         refused("update_where", by_condition.await.map(drop));
         let first_one = tills.update_first(|r| r.cents.eq(1)).max(|r| r.shop, 1);
         refused("update_first", first_one.await.map(drop));
-        let bulk = first.bulk().update::<Till>(1, |r| r.inc(|r| r.shop, 1));
+        let bulk = first.bulk().add(tills.update(1).inc(|r| r.shop, 1));
         refused("bulk", bulk.await.map(drop));
         let bulk = first
             .bulk()
-            .update_where::<Till>(|r| r.cents.eq(1), |r| r.min(|r| r.shop, 1));
+            .add(tills.update_where(|r| r.cents.eq(1)).min(|r| r.shop, 1));
         refused("bulk by a condition", bulk.await.map(drop));
         let upsert = tills.update(2).inc(|r| r.shop, 1).set(|r| r.cents, 1).upsert();
         refused("upsert", upsert.await.map(drop));
@@ -713,5 +713,34 @@ fn upkeep_by_a_scoped_handle_concerns_all_tenants() {
         );
         a.repair_all().await.unwrap();
         assert_clean(&odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn a_bulk_refuses_writes_of_another_scope() {
+    with_db(async |t| {
+        let (odm, a, b) = tenants(&t).await;
+        t.commands.clear();
+        let refused = async |what: &str, bulk: odm::write::Bulk| {
+            let done = bulk.await;
+            let Err(Error::Bulk { errors, .. }) = &done else {
+                panic!("{what}: {done:?}");
+            };
+            let [(1, error @ Error::Query { .. })] = &errors[..] else {
+                panic!("{what}: {errors:?}");
+            };
+            assert!(error.to_string().contains("in another scope"), "{what}: {error}");
+            assert!(t.commands.take().is_empty(), "{what}");
+        };
+        let deletes = |of: &Odm, id: i32| of.collection::<Order>().delete(id);
+        let first = |of: &Odm| of.bulk().add(deletes(of, 1));
+        refused("another tenant", first(&a).add(deletes(&b, 2))).await;
+        refused("no tenant", first(&a).add(deletes(&odm, 2))).await;
+        refused("a tenant", first(&odm).add(deletes(&a, 1))).await;
+        refused("deleted ones", first(&a).add(deletes(&a.with_deleted(), 1))).await;
+        assert_eq!(odm.collection::<Order>().find_all().count().await.unwrap(), 2);
+        // Two handles with the same condition are of one scope.
+        let done = first(&a).add(deletes(&of(&odm, "a"), 7)).await.unwrap();
+        assert_eq!(done.deleted, 1);
     });
 }

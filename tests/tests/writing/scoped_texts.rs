@@ -145,10 +145,9 @@ fn a_collation_of_an_operation_does_not_join_tenants() {
             .set(|p| p.n, 2)
             .collation(folding());
         assert_eq!(first.await.unwrap().matched, 1);
-        let bulk = acme
-            .bulk()
-            .update_where::<Plain>(|p| p.name.eq("KATE"), |p| p.inc(|p| p.n, 1));
-        assert_eq!(bulk.collation(folding()).await.unwrap().matched, 1);
+        let update = all.update_where(|p| p.name.eq("KATE")).inc(|p| p.n, 1);
+        let bulk = acme.bulk().add(update.collation(folding()));
+        assert_eq!(bulk.await.unwrap().matched, 1);
         assert_eq!(values(&t, "plain").await, [Some(3), Some(0), Some(0)]);
         let upsert = all
             .update_where(|p| p.id.eq(7) & p.name.eq("Bob"))
@@ -204,10 +203,7 @@ fn a_collation_of_the_collection_does_not_join_tenants() {
         };
         let refused = all.replace(replaced).await;
         assert!(matches!(refused, Err(Error::NotFound { .. })), "{refused:?}");
-        let bulk = acme
-            .bulk()
-            .update::<Folded>(2, |p| p.set(|p| p.n, 5))
-            .delete::<Folded>(3);
+        let bulk = acme.bulk().add(all.update(2).set(|p| p.n, 5)).add(all.delete(3));
         let done = bulk.await.unwrap();
         assert_eq!((done.matched, done.deleted), (0, 0));
         assert_eq!(values(&t, "folded").await, [Some(2), Some(0), Some(0)]);

@@ -325,13 +325,13 @@ fn a_variant_is_inserted_in_every_way() {
         views.insert_many([view("/d"), view("/e")]).await.unwrap();
         let bulk = odm
             .bulk()
-            .insert::<Event>(login(2))
-            .insert::<PageView>(view("/f"))
-            .update::<PageView>(given.id, |p| p.set(|p| p.path, "/g"))
-            .replace(PageView {
+            .add(all.insert(login(2)))
+            .add(views.insert(view("/f")))
+            .add(views.update(given.id).set(|p| p.path, "/g"))
+            .add(odm.collection().replace(PageView {
                 id: bought.id,
                 ..given.clone()
-            });
+            }));
         // No page view has the id of the purchase.
         assert_eq!(bulk.await.unwrap().missed, 1);
 

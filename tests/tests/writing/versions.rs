@@ -174,8 +174,8 @@ fn an_update_without_a_change_changes_no_version() {
         t.commands.clear();
         let done = odm
             .bulk()
-            .update(&first, |n| n)
-            .update_where::<Note>(|n| n.id.gte(0), |n| n)
+            .add(odm.collection().update(&first))
+            .add(notes.update_where(|n| n.id.gte(0)))
             .await
             .unwrap();
         assert_eq!((done.matched, done.modified), (0, 0));

@@ -15,7 +15,7 @@ pub struct Comment {
 }
 
 async fn wrong(odm: Odm, bucket: CommentBucket) -> odm::Result<()> {
-    odm.bulk().replace(bucket).await?;
+    odm.collection().replace(bucket).await?;
     Ok(())
 }
 

@@ -24,7 +24,7 @@ async fn example(odm: Odm) -> odm::Result<()> {
     cheap.insert(NewCheapOrder { id: 1, cents: 5 }).await?;
     cheap.replace(CheapOrder { id: 1, cents: 5 }).await?;
     cheap.delete(1).await?;
-    odm.bulk().delete_where::<CheapOrder>(|o| o.cents.eq(5)).await?;
+    odm.bulk().add(cheap.delete_where(|o| o.cents.eq(5))).await?;
     cheap.update(1).set(|o| o.cents, 6).await?;
     Ok(())
 }

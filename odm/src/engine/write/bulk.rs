@@ -74,6 +74,7 @@ impl BulkStatement<'_> {
             db: odm.database().name().to_owned(),
             coll: self.meta.collection.to_owned(),
         };
+        let hint = self.hint.map(Bson::from);
         Ok(match self.what {
             CommandStatement::Insert(document) => InsertOneModel::builder()
                 .namespace(namespace)
@@ -99,6 +100,7 @@ impl BulkStatement<'_> {
                         .update(update)
                         .array_filters(array_filters)
                         .collation(self.collation)
+                        .hint(hint)
                         .build()
                         .into()
                 } else {
@@ -107,6 +109,7 @@ impl BulkStatement<'_> {
                         .filter(filter.into_owned())
                         .update(update)
                         .array_filters(array_filters)
+                        .hint(hint)
                         .upsert(upsert.then_some(true))
                         .build()
                         .into()
@@ -116,6 +119,7 @@ impl BulkStatement<'_> {
                 .namespace(namespace)
                 .filter(filter.clone())
                 .collation(self.collation)
+                .hint(hint)
                 .build()
                 .into(),
             CommandStatement::Delete { filter, many: false } => DeleteOneModel::builder()
@@ -162,10 +166,10 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
                 add(updating(condition, &update.built, false, update.upsert), false)?;
             }
             WriteKind::UpdateMany(update) => {
-                if let Some(idle) = &update.built.idle {
-                    add(counting(idle, true), true)?;
-                }
                 let many = update.keys.is_empty();
+                if let Some(idle) = &update.built.idle {
+                    add(counting(idle, many), true)?;
+                }
                 let condition = Cow::Borrowed(&update.filter);
                 add(updating(condition, &update.built, many, update.upsert), false)?;
             }

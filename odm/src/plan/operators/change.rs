@@ -6,13 +6,14 @@ use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, S
 use crate::model::shape::FieldMeta;
 use crate::model::stored::Stored;
 use crate::model::value::{Array, List, Numeric, Removable};
+use crate::plan::operators::nested::Items;
 use crate::plan::operators::patch::Patches;
 use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, GuardPart, Raw, Rooted, never};
 use crate::query::filter::equal::ComparedField;
 use crate::query::filter::expr::{Date, Expr, Expressed, Takes};
 use crate::query::filter::operand::{Operand, encode, encode_bson};
-use crate::query::filter::{Element, Filter, of_item, on_items};
+use crate::query::filter::{Element, Filter, of_item};
 use mongodb::bson::{Bson, Document, doc};
 
 /// The methods of everything that collects changes: [`Changes`], and the updates of a collection.
@@ -616,18 +617,30 @@ pub trait Change<R: Rooted>: Sized {
         condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
         change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
     ) -> Self {
-        field(R::rooted());
-        self.changes().untyped.in_variant::<P>();
-        let changes = &mut self.changes().untyped;
-        let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
-        // The server refuses a condition that no change uses.
-        if inner.is_empty() {
-            return self;
-        }
-        let condition = on_items::<A, P>(condition(<Element<A::Item> as Rooted>::rooted()));
-        if let Some(condition) = changes.value(condition) {
-            changes.change_items(P::PATH, P::FIELD, Some(condition), inner.untyped);
-        }
+        let items = field(R::rooted()).items(condition);
+        items.change(&mut self.changes().untyped, change);
+        self
+    }
+
+    /// Changes the items that a path names, also those of an array in the items of another one: with an array filter for each
+    /// condition, `seasons.$[e0].episodes.$[e1].rating`. It does what [`elem`](Change::elem) and [`each`](Change::each) do one
+    /// within the other; take those where the outer items change too.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// let update = people.update(kate.id);
+    /// update.items(|p| p.addresses.items(|a| a.city.eq("Bonn")), |a| a.set(|a| a.street, "Am Hof 1")).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// [`Items::items_of`] shows an array in items.
+    fn items<I>(
+        mut self,
+        items: impl FnOnce(R::Paths) -> Items<R, I>,
+        change: impl FnOnce(Changes<Element<I>>) -> Changes<Element<I>>,
+    ) -> Self {
+        items(R::rooted()).change(&mut self.changes().untyped, change);
         self
     }
 
@@ -645,13 +658,8 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
     ) -> Self {
-        field(R::rooted());
-        self.changes().untyped.in_variant::<P>();
-        let changes = &mut self.changes().untyped;
-        let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
-        if !inner.is_empty() {
-            changes.change_items(P::PATH, P::FIELD, None, inner.untyped);
-        }
+        let items = field(R::rooted()).all_items();
+        items.change(&mut self.changes().untyped, change);
         self
     }
 

@@ -35,6 +35,7 @@ pub(crate) mod implied;
 pub(crate) mod inserted;
 pub(crate) mod items;
 mod names;
+pub(crate) mod nested;
 pub(crate) mod patch;
 pub(crate) mod push;
 mod range;
@@ -71,17 +72,22 @@ impl<I> Rooted for Element<I> {
     }
 }
 
-/// A list of changes to a document of type `R`, or to an item of an array. [`Change`](change::Change) has the methods.
+/// A list of changes to a document of type `R`, or to an item of an array. [`Change`](change::Change) has the methods. A function of
+/// your own takes whatever collects changes of a document: an update, or this list.
 ///
 /// ```no_run
 /// # use samples::model::*;
-/// # async fn example(odm: Odm, kate: Person) -> odm::Result<()> {
+/// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+/// use odm::query::Element;
 /// use odm::update::Changes;
 ///
-/// fn archive(changes: Changes<Person>) -> Changes<Person> {
+/// fn archive<C: Change<Person>>(changes: C) -> C {
 ///     changes.unset(|p| p.nickname).add_to_set(|p| p.tags, "archived")
 /// }
-/// odm.bulk().update(kate.id, archive).await?;
+/// fn hide(address: Changes<Element<Address>>) -> Changes<Element<Address>> {
+///     address.set(|a| a.street, "").set(|a| a.city, "")
+/// }
+/// archive(people.update(kate.id)).each(|p| p.addresses, hide).await?;
 /// # Ok(()) }
 /// ```
 #[must_use = "changes do nothing until an update takes them"]

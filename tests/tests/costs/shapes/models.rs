@@ -418,47 +418,47 @@ macro_rules! declare {
                 "bulk" |on| {
                     on.bulk()
                         .without_bulk_write_command()
-                        .insert(note(400))
-                        .update::<Note>(400, |u| u.set(|n| n.text, "x"))
-                        .update_where::<Note>(|n| n.id.eq(401), |u| u.set(|n| n.text, "x"))
-                        .insert(tool(400))
-                        .delete_where::<Loan>(|l| l.id.eq(999))
+                        .add(on.collection().insert(note(400)))
+                        .add(on.collection::<Note>().update(400).set(|n| n.text, "x"))
+                        .add(on.collection::<Note>().update_where(|n| n.id.eq(401)).set(|n| n.text, "x"))
+                        .add(on.collection().insert(tool(400)))
+                        .add(on.collection::<Loan>().delete_where(|l| l.id.eq(999)))
                 };
                 "bulk without an order" |on| {
                     on.bulk()
                         .without_bulk_write_command()
                         .unordered()
-                        .insert(note(402))
-                        .replace(Tool { note: "b".to_owned(), ..tool(400) })
-                        .delete::<Loan>(999)
+                        .add(on.collection().insert(note(402)))
+                        .add(on.collection().replace(Tool { note: "b".to_owned(), ..tool(400) }))
+                        .add(on.collection::<Loan>().delete(999))
                 };
                 "bulk that is refused" |on| {
                     on.bulk()
                         .without_bulk_write_command()
-                        .update::<Note>(400, |u| u.set(|n| n.text, "y"))
-                        .insert(note(400))
-                        .insert(tool(401))
+                        .add(on.collection::<Note>().update(400).set(|n| n.text, "y"))
+                        .add(on.collection().insert(note(400)))
+                        .add(on.collection().insert(tool(401)))
                 };
                 "bulk of references, copies and children" |on| {
                     on.bulk()
                         .without_bulk_write_command()
-                        .insert(loan(400, 2))
-                        .insert(message(400, 6))
-                        .update::<Host>(6, |u| u.set(|h| h.name, "b"))
-                        .insert(review(400, 6))
+                        .add(on.collection().insert(loan(400, 2)))
+                        .add(on.collection().insert(message(400, 6)))
+                        .add(on.collection::<Host>().update(6).set(|h| h.name, "b"))
+                        .add(on.collection().insert(review(400, 6)))
                 };
                 "bulk of links" |on| {
                     on.bulk()
                         .without_bulk_write_command()
-                        .insert(task(400, Some(6)))
-                        .update::<Task>(70, |u| u.set(|t| t.owner, Ref::new(6)))
+                        .add(on.collection().insert(task(400, Some(6))))
+                        .add(on.collection::<Task>().update(70).set(|t| t.owner, Ref::new(6)))
                 };
                 "bulk with deletions by rules" |on| {
                     on.bulk()
                         .without_bulk_write_command()
-                        .insert(note(404))
-                        .delete::<Host>(9)
-                        .delete::<Album>(5)
+                        .add(on.collection().insert(note(404)))
+                        .add(on.collection::<Host>().delete(9))
+                        .add(on.collection::<Album>().delete(5))
                 };
             }
         }

@@ -185,7 +185,10 @@ fn removed() -> Edge {
                 odm.collection::<Ledger>().delete(1).optional().await?;
             }),
             row!("bulk", Transaction, |odm| {
-                odm.bulk().insert::<Entry>(entry(5, 1)).delete::<Entry>(2).await?;
+                odm.bulk()
+                    .add(odm.collection::<Entry>().insert(entry(5, 1)))
+                    .add(odm.collection::<Entry>().delete(2))
+                    .await?;
             }),
             row!("transaction", Transaction, |odm| {
                 odm.transaction(async |tx| {
@@ -246,8 +249,12 @@ fn kept() -> Edge {
                 odm.collection::<Cabinet>().purge(3).optional().await?;
             }),
             row!("bulk", Transaction, |odm| {
-                let bulk = odm.bulk().insert::<Sheet>(sheet(6, 1)).delete::<Sheet>(2);
-                bulk.update::<Sheet>(1, |s| s.set(|s| s.text, "new")).await?;
+                let bulk = odm
+                    .bulk()
+                    .add(odm.collection::<Sheet>().insert(sheet(6, 1)))
+                    .add(odm.collection::<Sheet>().delete(2));
+                bulk.add(odm.collection::<Sheet>().update(1).set(|s| s.text, "new"))
+                    .await?;
             }),
             row!("transaction", Transaction, |odm| {
                 odm.transaction(async |tx| {

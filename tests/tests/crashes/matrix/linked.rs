@@ -120,9 +120,13 @@ fn many_to_many() -> Edge {
             }),
             row!("bulk", Linked, |odm| {
                 odm.bulk()
-                    .insert(book(5, &[1]))
-                    .insert(author(5, &[4]))
-                    .update::<Book>(3, |u| u.pull(|b| b.authors, Ref::new(2)))
+                    .add(odm.collection().insert(book(5, &[1])))
+                    .add(odm.collection().insert(author(5, &[4])))
+                    .add(
+                        odm.collection::<Book>()
+                            .update(3)
+                            .pull(|b| b.authors, Ref::new(2)),
+                    )
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -237,8 +241,8 @@ fn one_to_one() -> Edge {
             }),
             row!("bulk", Linked, |odm| {
                 odm.bulk()
-                    .insert(plane(4, Some(1)))
-                    .update::<Pilot>(3, |u| u.set(|p| p.plane, Ref::new(2)))
+                    .add(odm.collection().insert(plane(4, Some(1))))
+                    .add(odm.collection::<Pilot>().update(3).set(|p| p.plane, Ref::new(2)))
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -368,9 +372,9 @@ fn within_one_collection() -> Edge {
                 let mut new = node(7);
                 new.friends = refs(&[2]);
                 odm.bulk()
-                    .insert(new)
-                    .update::<Node>(2, |u| u.set(|n| n.parent, Ref::new(3)))
-                    .update::<Node>(1, |u| u.set(|n| n.partner, Ref::new(5)))
+                    .add(odm.collection().insert(new))
+                    .add(odm.collection::<Node>().update(2).set(|n| n.parent, Ref::new(3)))
+                    .add(odm.collection::<Node>().update(1).set(|n| n.partner, Ref::new(5)))
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {

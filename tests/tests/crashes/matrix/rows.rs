@@ -172,10 +172,14 @@ fn fields() -> Edge {
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
-                    .insert(log(5, 1))
-                    .update::<Host>(1, |u| u.set(|h| h.name, "new"))
-                    .update::<Log>(3, |u| u.set(|l| l.host, Ref::new(3)))
-                    .update_where(|h: HostFields| h.id.eq(2), |u| u.inc(|h| h.load, 1))
+                    .add(odm.collection().insert(log(5, 1)))
+                    .add(odm.collection::<Host>().update(1).set(|h| h.name, "new"))
+                    .add(odm.collection::<Log>().update(3).set(|l| l.host, Ref::new(3)))
+                    .add(
+                        odm.collection::<Host>()
+                            .update_where(|h: HostFields| h.id.eq(2))
+                            .inc(|h| h.load, 1),
+                    )
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -350,9 +354,13 @@ fn entries() -> Edge {
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
-                    .insert(product(4, &[1, 2]))
-                    .update::<Part>(1, |u| u.set(|p| p.name, "new"))
-                    .update::<Product>(3, |u| u.push(|p| p.parts, Ref::new(1)))
+                    .add(odm.collection().insert(product(4, &[1, 2])))
+                    .add(odm.collection::<Part>().update(1).set(|p| p.name, "new"))
+                    .add(
+                        odm.collection::<Product>()
+                            .update(3)
+                            .push(|p| p.parts, Ref::new(1)),
+                    )
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -492,9 +500,9 @@ fn single() -> Edge {
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
-                    .insert(order(5, Some(1)))
-                    .update::<User>(1, |u| u.set(|u| u.name, "new"))
-                    .update::<Order>(4, |u| u.set(|o| o.user, Ref::new(1)))
+                    .add(odm.collection().insert(order(5, Some(1))))
+                    .add(odm.collection::<User>().update(1).set(|u| u.name, "new"))
+                    .add(odm.collection::<Order>().update(4).set(|o| o.user, Ref::new(1)))
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -685,9 +693,9 @@ macro_rules! children {
                 // SecantusDB refuses the `bulkWrite` command as the first of a transaction.
                 odm.bulk()
                     .without_bulk_write_command()
-                    .update::<$Parent>(1, |u| u.set(|p| p.name, "new"))
-                    .insert(child(8, 1, 5))
-                    .update::<$Parent>(2, |u| u.set(|p| p.name, "new"))
+                    .add(odm.collection::<$Parent>().update(1).set(|p| p.name, "new"))
+                    .add(odm.collection().insert(child(8, 1, 5)))
+                    .add(odm.collection::<$Parent>().update(2).set(|p| p.name, "new"))
                     .await?;
             }),
             row!("transaction with a parent", Transaction, |odm| {
@@ -706,19 +714,19 @@ macro_rules! children {
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
-                    .insert(child(7, 1, 4))
-                    .insert(child(8, 2, 5))
-                    .update::<$Child>(2, |u| u.set(|c| c.stars, 1))
-                    .update::<$Child>(3, |u| u.set(|c| c.above, Ref::new(3)))
+                    .add(odm.collection().insert(child(7, 1, 4)))
+                    .add(odm.collection().insert(child(8, 2, 5)))
+                    .add(odm.collection::<$Child>().update(2).set(|c| c.stars, 1))
+                    .add(odm.collection::<$Child>().update(3).set(|c| c.above, Ref::new(3)))
                     .await?;
             }),
             row!("bulk of deletes", Parts, |odm| {
                 // SecantusDB refuses the `bulkWrite` command as the first of a transaction.
                 odm.bulk()
                     .without_bulk_write_command()
-                    .insert(child(7, 1, 4))
-                    .delete::<$Child>(1)
-                    .delete::<$Child>(5)
+                    .add(odm.collection().insert(child(7, 1, 4)))
+                    .add(odm.collection::<$Child>().delete(1))
+                    .add(odm.collection::<$Child>().delete(5))
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -947,9 +955,9 @@ fn chain() -> Edge {
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
-                    .insert(street(5, 1))
-                    .update::<Region>(1, |u| u.set(|r| r.name, "new"))
-                    .update::<City>(3, |u| u.set(|c| c.region, Ref::new(1)))
+                    .add(odm.collection().insert(street(5, 1)))
+                    .add(odm.collection::<Region>().update(1).set(|r| r.name, "new"))
+                    .add(odm.collection::<City>().update(3).set(|c| c.region, Ref::new(1)))
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -1101,11 +1109,14 @@ fn two_way() -> Edge {
             }),
             row!("bulk", Linked, |odm| {
                 odm.bulk()
-                    .insert(member(5, Some(1)))
-                    .update::<Team>(1, |u| u.set(|t| t.name, "new"))
-                    .update::<Member>(3, |u| {
-                        u.set(|m| m.team, Ref::new(1)).set(|m| m.fan_of, Ref::new(2))
-                    })
+                    .add(odm.collection().insert(member(5, Some(1))))
+                    .add(odm.collection::<Team>().update(1).set(|t| t.name, "new"))
+                    .add(
+                        odm.collection::<Member>()
+                            .update(3)
+                            .set(|m| m.team, Ref::new(1))
+                            .set(|m| m.fan_of, Ref::new(2)),
+                    )
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -1246,9 +1257,9 @@ fn late_parents() -> Edge {
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
-                    .insert(well(2))
-                    .insert(sample(5, 2))
-                    .update::<Sample>(1, |u| u.set(|s| s.well, Ref::new(2)))
+                    .add(odm.collection().insert(well(2)))
+                    .add(odm.collection().insert(sample(5, 2)))
+                    .add(odm.collection::<Sample>().update(1).set(|s| s.well, Ref::new(2)))
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -1385,9 +1396,9 @@ fn lines() -> Edge {
             row!("bulk", Many, |odm| {
                 odm.bulk()
                     .without_bulk_write_command()
-                    .insert(line(7, 1))
-                    .update::<Board>(2, |u| u.set(|b| b.name, "new"))
-                    .insert(line(8, 2))
+                    .add(odm.collection().insert(line(7, 1)))
+                    .add(odm.collection::<Board>().update(2).set(|b| b.name, "new"))
+                    .add(odm.collection().insert(line(8, 2)))
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -1520,9 +1531,9 @@ fn snapshot() -> Edge {
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
-                    .insert(sale(5, Some(1)))
-                    .update::<Article>(1, |u| u.set(|a| a.price, 99))
-                    .update::<Sale>(4, |u| u.set(|s| s.article, Ref::new(1)))
+                    .add(odm.collection().insert(sale(5, Some(1))))
+                    .add(odm.collection::<Article>().update(1).set(|a| a.price, 99))
+                    .add(odm.collection::<Sale>().update(4).set(|s| s.article, Ref::new(1)))
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -1707,9 +1718,13 @@ fn embedded() -> Edge {
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
-                    .insert(basket(4, &[1, 2], None))
-                    .update::<Good>(1, |u| u.set(|g| g.name, "new"))
-                    .update::<Basket>(3, |u| u.push(|b| b.items, item(9, Some(1))))
+                    .add(odm.collection().insert(basket(4, &[1, 2], None)))
+                    .add(odm.collection::<Good>().update(1).set(|g| g.name, "new"))
+                    .add(
+                        odm.collection::<Basket>()
+                            .update(3)
+                            .push(|b| b.items, item(9, Some(1))),
+                    )
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {
@@ -2153,11 +2168,11 @@ fn scoped() -> Edge {
                 shelves.delete_where(|s| s.id.gt(1)).await?;
             }),
             row!("bulk", Many, |odm| {
-                of(&odm, "acme")
-                    .bulk()
+                let odm = of(&odm, "acme");
+                odm.bulk()
                     .without_bulk_write_command()
-                    .update::<Shelf>(2, |s| s.set(|s| s.name, "new"))
-                    .insert::<Volume>(volume(5, 1))
+                    .add(odm.collection::<Shelf>().update(2).set(|s| s.name, "new"))
+                    .add(odm.collection::<Volume>().insert(volume(5, 1)))
                     .await?;
             }),
             row!("transaction", Transaction, |odm| {

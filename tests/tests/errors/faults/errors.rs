@@ -52,7 +52,7 @@ fn refusals_of_the_server_are_typed_errors() {
             refused(if by_one { "bulkWrite" } else { "update" });
             let bulk = odm
                 .bulk()
-                .update::<Account>(1, |a| a.set(|a| a.cents, 2))
+                .add(accounts.update(1).set(|a| a.cents, 2))
                 .await
                 .unwrap_err();
             assert!(proxy.is_done());
@@ -138,7 +138,7 @@ fn another_value_of_a_shard_key_is_immutable_for_every_kind_of_write() {
             let mut errors = vec![update, many, replace, returning];
             if !by_one {
                 refused("update");
-                let bulk = odm.bulk().update::<Account>(1, |a| a.set(|a| a.cents, 2)).await;
+                let bulk = odm.bulk().add(accounts.update(1).set(|a| a.cents, 2)).await;
                 let Err(Error::Bulk { errors: of_bulk, .. }) = bulk else {
                     panic!("{bulk:?}")
                 };

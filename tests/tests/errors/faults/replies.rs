@@ -43,10 +43,10 @@ fn all() -> Vec<Row> {
         "update_where" true |odm| odm.collection::<Account>().update_where(|a| a.id.lte(2)).inc(|a| a.cents, 1);
         "delete_where" true |odm| odm.collection::<Pet>().delete_where(|p| p.id.lte(2));
         "bulk of single writes" false |odm| {
-            odm.bulk().insert(account(9, 1)).update::<Account>(1, |a| a.inc(|a| a.cents, 1)).delete::<Account>(2)
+            odm.bulk().add(odm.collection().insert(account(9, 1))).add(odm.collection::<Account>().update(1).inc(|a| a.cents, 1)).add(odm.collection::<Account>().delete(2))
         };
         "bulk with update_where" true |odm| {
-            odm.bulk().insert(account(9, 1)).update_where::<Account>(|a| a.id.lte(2), |a| a.inc(|a| a.cents, 1))
+            odm.bulk().add(odm.collection().insert(account(9, 1))).add(odm.collection::<Account>().update_where(|a| a.id.lte(2)).inc(|a| a.cents, 1))
         };
         "push" false |odm| odm.buckets::<Entry>().push(1, Entry { cents: 5 });
         "push_many" false |odm| odm.buckets::<Entry>().push_many(1, (0..7).map(|cents| Entry { cents }));

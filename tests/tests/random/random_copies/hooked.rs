@@ -61,13 +61,13 @@ impl Task {
                 let inserted = written(doc! { "_id": new, "number": other, "amount": amount });
                 let after = [inserted, written(after)].concat();
                 let run = async move {
-                    let bulk = odm.bulk().update::<Entry>(id, |e| e.set(|e| e.number, number));
+                    let bulk = odm.bulk().add(entries.update(id).set(|e| e.number, number));
                     let inserted = NewEntry {
                         id: new,
                         number: other,
                         amount,
                     };
-                    bulk.insert(inserted).await.map(drop)
+                    bulk.add(odm.collection().insert(inserted)).await.map(drop)
                 };
                 ("bulk with hooks", after, run.boxed())
             }

@@ -417,20 +417,22 @@ impl Task {
                         Some(doc! { "_id": street, "name": &text, "city": to }),
                     ),
                 ];
+                let new_log = NewLog {
+                    id: log,
+                    text: text.clone(),
+                    host: Ref::new(to),
+                };
+                let new_street = NewStreet {
+                    id: street,
+                    name: text,
+                    city: Ref::new(to),
+                };
                 let bulk = odm
                     .bulk()
                     // SecantusDB refuses that command as the first of a transaction.
                     .without_bulk_write_command()
-                    .insert(NewLog {
-                        id: log,
-                        text: text.clone(),
-                        host: Ref::new(to),
-                    })
-                    .insert(NewStreet {
-                        id: street,
-                        name: text,
-                        city: Ref::new(to),
-                    });
+                    .add(odm.collection().insert(new_log))
+                    .add(odm.collection().insert(new_street));
                 some("bulk", after, async move { bulk.await.map(drop) })
             }
             21 => {

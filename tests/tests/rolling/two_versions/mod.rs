@@ -218,9 +218,7 @@ fn every_way_to_write_a_source_leaves_pending_work() {
         author.name = name(3);
         authors.replace(author).await.unwrap();
         delivered(&t, &newer, "replace").await;
-        let bulk = older
-            .bulk()
-            .update::<old::Author>(1, |u| u.set(|a| a.name, name(4)));
+        let bulk = older.bulk().add(authors.update(1).set(|a| a.name, name(4)));
         bulk.await.unwrap();
         delivered(&t, &newer, "bulk").await;
         authors
@@ -351,7 +349,7 @@ fn a_child_is_written_by_a_process_that_does_not_know_its_count() {
         assert_eq!((count(1).await, count(2).await), (2, 5));
         books.delete(10).await.unwrap();
         books.delete_where(|b| b.title.eq("zz")).await.unwrap();
-        older.bulk().delete::<old::Book>(12).await.unwrap();
+        older.bulk().add(books.delete(12)).await.unwrap();
         assert!(books.get(10).await.unwrap().is_none(), "it is gone at once");
         delivered(&t, &newer, "deletions").await;
         assert_eq!((count(1).await, count(2).await), (1, 3));

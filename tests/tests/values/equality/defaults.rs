@@ -318,8 +318,8 @@ fn an_upsert_inserts_the_changed_default() {
         let bulk = users
             .odm()
             .bulk()
-            .update::<User>(&9, |u| u.inc(|u| u.points, 1))
-            .update_where::<User>(|u| u.id.eq(5), |u| u.mul(|u| u.home.beds, 2));
+            .add(users.update(9).inc(|u| u.points, 1))
+            .add(users.update_where(|u| u.id.eq(5)).mul(|u| u.home.beds, 2));
         assert_eq!(bulk.await.unwrap().modified, 2);
         let beds = users.get(5).await.unwrap().unwrap().home.beds;
         assert_eq!((users.get(9).await.unwrap().unwrap().points, beds), (9, 4));

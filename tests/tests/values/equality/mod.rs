@@ -307,12 +307,17 @@ fn in_an_update_of_many_an_item_is_added_alone() {
         );
         alone(
             odm.bulk()
-                .update::<House>(1, |u| u.push(|p| p.owners, door(2)).set(|p| p.form, Form::New))
+                .add(
+                    houses_of
+                        .update(1)
+                        .push(|p| p.owners, door(2))
+                        .set(|p| p.form, Form::New),
+                )
                 .await
                 .unwrap_err(),
         );
         odm.bulk()
-            .update::<House>(1, |u| u.push(|p| p.owners, door(7)))
+            .add(houses_of.update(1).push(|p| p.owners, door(7)))
             .await
             .unwrap();
         assert_eq!(

@@ -298,8 +298,8 @@ fn an_update_of_many_goes_on_past_the_range_of_a_type() {
         assert_eq!(t.commands.take(), ["aggregate", "update"]);
         let bulk = odm
             .bulk()
-            .update::<Meter>(&2, |m| m.inc(|m| m.int, 1))
-            .update::<Meter>(&1, |m| m.inc(|m| m.int, 1));
+            .add(meters.update(2).inc(|m| m.int, 1))
+            .add(meters.update(1).inc(|m| m.int, 1));
         let done = bulk.await.unwrap();
         assert_eq!((done.modified, done.missed), (1, 1));
         let all: Vec<i32> = meters
