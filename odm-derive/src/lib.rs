@@ -324,11 +324,10 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `of = Post` | the document that the items belong to; required |
 /// | `size = N` | how many items a bucket takes, up to 5,000: 50 where nothing is said, and 200 with `per` |
 /// | `collection = "comment_buckets"`, `name = CommentBucket` | the collection, and the document that is made |
-/// | `as_field = post`, `items = comments` | its fields for the parent and for the items |
-/// | `page = page`, `count = count` | its fields for the number of the page and of the items |
-/// | `time = field` | the item's time, a `DateTime`: the bucket has the least and the greatest in `first` and `last`, or other fields, `first = name`, `last = name` |
-/// | `per = hour`, `per = day`, `per = month` | buckets for each, by UTC, whose beginning is in `start`, or `start = name`; needs `time`. One with more than `size` items goes on in a next bucket |
-/// | `sum(field, other = name)` | sums of the item's numbers, in `sum_field` and `name` |
+/// | `time = field` | the item's time, a `DateTime`: the bucket has the least and the greatest in `first` and `last` |
+/// | `per = hour`, `per = day`, `per = month` | buckets for each, by UTC, whose beginning is in `start`; needs `time`. One with more than `size` items goes on in a next bucket |
+/// | `sum(field, other)` | sums of the item's numbers, in `sum_field` and `sum_other` |
+/// | `rename(items = notes, page = number)` | other names of the bucket's fields, by what they hold: `parent`, `items`, `page`, `count`, `start`, `first`, `last`, `sum_field` |
 /// | `scope(name: Type)` | a field of the bucket with the value of the handle's scope, as the parent has it: `odm.scoped(…)` |
 /// | `on_delete = cascade` | what becomes of the buckets with their parent: `cascade` where nothing is said, `restrict` or `keep` |
 /// | `check = false` | a new bucket does not ask whether the parent is there |

@@ -766,7 +766,7 @@ fn a_bucket_has_names_of_its_own_making() {
 #[test]
 fn a_bucket_by_time_has_its_period() {
     let code = embed(parse_quote! {
-        #[bucket(of = Post, per = day, time = at, sum(stars, weight = total))]
+        #[bucket(of = Post, per = day, time = at, sum(stars, weight), rename(sum_weight = total))]
         struct Comment { #[serde(rename = "time")] at: DateTime, stars: u8, weight: f32 }
     });
     assert!(!has(&code, "compile_error"), "{code}");
@@ -804,11 +804,22 @@ fn a_bucket_names_the_attributes_that_it_lacks() {
     );
     refused_as(quote!(of = Post, time = when), "has no field `when`");
     refused_as(quote!(of = Post, time = gone), "is not always stored");
-    refused_as(quote!(of = Post, start = begin), "without `per` there is none");
-    refused_as(quote!(of = Post, last = end), "the last time of the items");
+    refused_as(quote!(of = Post, rename(start = begin)), "without `per` there is none");
+    refused_as(quote!(of = Post, rename(last = end)), "the last time of the items");
     refused_as(quote!(of = Post, sum()), "names the fields of the item");
     refused_as(quote!(of = Post, sum(stars)), "has no field `stars`");
-    refused_as(quote!(of = Post, items = page), "two fields called `page`");
+    refused_as(quote!(of = Post, sum(name = total)), "names the fields of the item");
+    refused_as(
+        quote!(of = Post, rename(items = page)),
+        "Give this one another name: `rename(items = other)`",
+    );
+    refused_as(quote!(of = Post, rename(post = about)), "`post` is none of them");
+    refused_as(
+        quote!(of = Post, rename(items = notes, items = list)),
+        "gives `items` two names",
+    );
+    refused_as(quote!(of = Post, rename()), "by what they hold");
+    refused_as(quote!(of = Post, rename(items: notes)), "by what they hold");
     refused_as(quote!(of = Post, on_delete = pull), "always has its parent");
     refused_as(quote!(of = Post, sise = 5), "is not an option of `#[bucket(…)]`");
     let code = embed(parse_quote!(

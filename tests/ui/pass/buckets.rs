@@ -24,15 +24,18 @@ type Points = u32;
     of = self::Post,
     name = Votes,
     collection = "votes",
-    as_field = about,
-    items = list,
-    page = number,
-    count = how_many,
     size = 5000,
     time = given_at,
-    first = since,
-    last = until,
-    sum(points_given, weight = total_weight, bonus),
+    sum(points_given, weight, bonus),
+    rename(
+        parent = about,
+        items = list,
+        page = number,
+        count = how_many,
+        first = since,
+        last = until,
+        sum_weight = total_weight,
+    ),
     on_delete = restrict,
     check = false
 )]
@@ -44,7 +47,7 @@ pub struct Vote {
 }
 
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[bucket(of = Post, per = month, time = at, start = month)]
+#[bucket(of = Post, per = month, time = at, rename(start = month))]
 struct View {
     at: DateTime,
     r#type: String,
