@@ -18,6 +18,7 @@ use crate::expand::{
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::spanned::Spanned;
 use syn::{Generics, Type, parse_quote};
 
 /// A type with a lifetime gets the errors alone: nothing is implemented for it.
@@ -215,13 +216,13 @@ fn implement(target: &Target, declared: &Document, generics: &Generics, id: &Typ
         quote!(patch::Versioned),
     ];
     let inserted = [quote!(#this), new.clone()];
+    let identified = targets::identified(target, id, &new, id.span());
     quote! {
+        #identified
         impl #impl_generics #odm::Paths for #paths #where_clause {
             type Document = #this;
         }
         impl #impl_generics #krate::Document for #this #where_clause {
-            type Id = #id;
-            type New = #new;
             type Paths = #paths;
             const KIND: #odm::several::Kind = #odm::several::Kind::#kind;
             const META: &'static #odm::DocumentMeta = &#odm::DocumentMeta::STAND_IN;
@@ -294,6 +295,7 @@ pub fn embed(
         }
         _ => TokenStream::new(),
     };
+    let no_document = targets::no_document(target);
     let described = (declared.repr.is_none()).then(|| described::of_embedded(target));
     let made = made(target);
     let copies = copy::implement_anyway(container, krate);
@@ -310,6 +312,7 @@ pub fn embed(
         #copies
         #patch
         #bucket
+        #no_document
         impl #impl_generics #krate::Embed for #this #where_clause {}
         impl #impl_generics #odm::IdValue for #this #where_clause {}
     }

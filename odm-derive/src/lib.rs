@@ -316,7 +316,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// `#[bucket(of = Post, size = 50)]` on a struct with named fields keeps its values in documents that hold at most `size` of
 /// them each: it makes that document (`CommentBucket` of a `Comment`), with its collection and indexes, and
 /// `odm.buckets::<Comment>()` writes and reads the items. The document stands in `models![]` like others, is queried and
-/// deleted like others, and has the struct's derives `Clone`, `Debug` and `PartialEq`, which the struct needs too. An update of
+/// deleted like others, and is `Clone`, `Debug` and `PartialEq` where the struct is. An update of
 /// its fields does not compile, nor does an insertion, upsert or replacement: what it counts and sums would be wrong.
 ///
 /// | `#[bucket(…)]` | meaning |

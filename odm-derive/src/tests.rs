@@ -804,11 +804,20 @@ fn a_bucket_names_the_attributes_that_it_lacks() {
     );
     refused_as(quote!(of = Post, time = when), "has no field `when`");
     refused_as(quote!(of = Post, time = gone), "is not always stored");
-    refused_as(quote!(of = Post, rename(start = begin)), "without `per` there is none");
-    refused_as(quote!(of = Post, rename(last = end)), "the last time of the items");
+    refused_as(
+        quote!(of = Post, rename(start = begin)),
+        "without `per` there is none",
+    );
+    refused_as(
+        quote!(of = Post, rename(last = end)),
+        "the last time of the items",
+    );
     refused_as(quote!(of = Post, sum()), "names the fields of the item");
     refused_as(quote!(of = Post, sum(stars)), "has no field `stars`");
-    refused_as(quote!(of = Post, sum(name = total)), "names the fields of the item");
+    refused_as(
+        quote!(of = Post, sum(name = total)),
+        "names the fields of the item",
+    );
     refused_as(
         quote!(of = Post, rename(items = page)),
         "Give this one another name: `rename(items = other)`",

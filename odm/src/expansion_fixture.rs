@@ -458,9 +458,12 @@ impl odm::Paths for PersonFields {
     type Document = Person;
 }
 
-impl crate::Document for Person {
+impl odm::Identified for Person {
     type Id = ObjectId;
     type New = NewPerson;
+}
+
+impl crate::Document for Person {
     type Paths = PersonFields;
     const META: &'static odm::DocumentMeta = &odm::DocumentMeta {
         name: "Person",

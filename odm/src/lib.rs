@@ -657,6 +657,7 @@ pub mod atlas {
 /// documents: when they are updated, and how a change reaches many documents.
 pub mod references {
     pub use crate::model::copy::{Consistency, CopyOf};
+    pub use crate::model::document::Identified;
     pub use crate::model::reference::{
         ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference,
     };
@@ -696,7 +697,7 @@ pub mod types {
     };
     pub use crate::model::variant::In;
     pub use crate::query::filter::Comparand;
-    pub use crate::query::filter::operand::Operand;
+    pub use crate::query::filter::operand::{Amount, Operand};
     pub use crate::query::join::{Load, LoadById};
 }
 
@@ -790,9 +791,9 @@ pub mod __private {
     pub use crate::model::described::{Described, Description};
     pub use crate::model::document::{
         Action, ById, CollationMeta, CollectionKind, Deletable, DocumentMeta, Expiry, Fresh, FromNew, Given,
-        IndexKey, IndexKind, IndexMeta, InsertMeasurements, Insertable, IntoText, Level, Missing,
-        OtherIndexes, PreAndPostImages, Replaceable, Target, TimeSeriesMeta, Validation, ViewMeta,
-        WriteWhatTheViewShows, partial,
+        Identified, IndexKey, IndexKind, IndexMeta, InsertMeasurements, Insertable, IntoText, Level, Missing,
+        NotADocument, OtherIndexes, PreAndPostImages, Replaceable, Target, TimeSeriesMeta, Validation,
+        ViewMeta, WriteWhatTheViewShows, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::itself::Itself;
@@ -842,7 +843,7 @@ pub mod __private {
     pub use crate::model::sum::Summable;
     pub use crate::model::value::{
         Array, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Nulls,
-        Numeric, OneNull, Only, Opaque, Removable, StoredLike, Text, Value,
+        Numeric, OneNull, Only, OnlyClone, Opaque, Removable, StoredLike, Text, Value,
     };
     pub use crate::model::variant::{AnUntaggedEnumHasNoPaths, In, Tagged, Variant};
     pub use crate::plan::operators::Changes;

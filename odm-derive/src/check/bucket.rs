@@ -140,7 +140,10 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
         })
     });
     let plan = Plan {
-        name: bucket.name.clone().unwrap_or_else(|| made(&format!("{item}Bucket"))),
+        name: bucket
+            .name
+            .clone()
+            .unwrap_or_else(|| made(&format!("{item}Bucket"))),
         collection: bucket
             .collection
             .clone()

@@ -1,5 +1,6 @@
 //! The sources of derived fields, as constants; the structs of copies; and assertions about the sources.
 
+use super::common_traits::{self, Part};
 use super::{Target, generics, if_serde, index};
 use crate::ast::{Container, Field};
 use crate::attr::At;
@@ -12,7 +13,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Ident, Path, Type, Visibility};
+use syn::{Ident, Path, Type, Visibility, parse_quote};
 
 fn consistency(odm: &TokenStream, consistency: Option<&At<Consistency>>) -> TokenStream {
     let mode = match consistency.map(|at| at.value) {
@@ -488,13 +489,13 @@ fn define_one(
         .chain(listed.iter().map(|field| field.ty.to_token_stream()))
         .collect();
     let (bounds, with) = (if_serde::bounds(&odm, &types), if_serde::field(&odm));
-    let shown = listed
-        .iter()
-        .filter_map(|field| field.ident.as_ref())
-        .map(|ident| {
-            let name = ident.unraw().to_string();
-            quote!(.field(#name, &self.#ident))
-        });
+    let mut parts = vec![Part::new(format_ident!("id"), parse_quote!(#krate::Ref<#of>))];
+    parts.extend(
+        listed
+            .iter()
+            .filter_map(|field| Some(Part::new(field.ident.clone()?, field.ty.clone()))),
+    );
+    let common = common_traits::implement(&odm, ident, &called, &parts);
     let there = ["Embed", "Serialize", "Deserialize", "Clone", "Debug", "PartialEq"];
     let derives = derives.iter().filter(|path| {
         let last = path.segments.last().map(|last| last.ident.to_string());
@@ -511,7 +512,7 @@ fn define_one(
         #names
         #[doc = #doc]
         #[derive(
-            #krate::Embed, #odm::serde::Serialize, #odm::serde::Deserialize, ::core::clone::Clone, ::core::cmp::PartialEq,
+            #krate::Embed, #odm::serde::Serialize, #odm::serde::Deserialize,
             #(#derives,)*
         )]
         #[serde(crate = #serde, rename = #called)]
@@ -525,12 +526,7 @@ fn define_one(
             pub id: #krate::Ref<#of>,
             #(#fields)*
         }
-        #[automatically_derived]
-        impl ::core::fmt::Debug for #ident {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.debug_struct(#called).field("id", &self.id)#(#shown)*.finish()
-            }
-        }
+        #common
     }
 }
 

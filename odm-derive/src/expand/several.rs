@@ -52,7 +52,7 @@ fn common(input: &DeriveInput, document: &Document, krate: &Path) -> DeriveInput
     };
     let id = first.filter(|_| !fields.iter().any(is_id)).map(|first| {
         let ty = &first.ty;
-        let id = quote_spanned!(ty.span()=> <#ty as #krate::Document>::Id);
+        let id = quote_spanned!(ty.span()=> <#ty as #krate::__private::Identified>::Id);
         quote!(#[serde(rename = "_id")] #vis id: #id,)
     });
     syn::parse_quote! {
@@ -79,7 +79,8 @@ pub fn each<'a>(container: &'a Container<'a>) -> Vec<Variant<'a>> {
         let [field] = variant.fields.as_slice() else {
             return None;
         };
-        if variant.style != Style::Newtype {
+        // Of a type that is visibly no document an error says so.
+        if variant.style != Style::Newtype || crate::ty::is_known(field.ty) {
             return None;
         }
         Some(Variant {
@@ -153,15 +154,21 @@ fn expand(container: &Container, common: &Container, declared: &Document) -> Tok
     }
 }
 
-/// The document of a variant as one, named where its type is written.
-fn as_document(krate: &Path, variant: &Variant) -> TokenStream {
-    let ty = variant.ty;
-    quote_spanned!(ty.span()=> <#ty as #krate::Document>)
+/// The document of a variant as one of the enum's, named where its type is written.
+fn as_variant(target: &Target, variant: &Variant) -> TokenStream {
+    let (odm, this, ty) = (&target.odm, &target.this, variant.ty);
+    quote_spanned!(ty.span()=> <#ty as #odm::several::StoredWith<#this>>)
+}
+
+/// The type of what the application supplies of a variant.
+fn new_of(target: &Target, variant: &Variant) -> TokenStream {
+    let (odm, ty) = (&target.odm, variant.ty);
+    quote_spanned!(ty.span()=> <#ty as #odm::Identified>::New)
 }
 
 /// `NewEvent`: what the application supplies of one of the variants.
 pub fn new(target: &Target, container: &Container, declared: &Document, variants: &[Variant]) -> TokenStream {
-    let (krate, vis, ident) = (&target.krate, container.vis, target.new_ident());
+    let (vis, ident) = (container.vis, target.new_ident());
     let derives: Vec<&Path> = declared.new_derives.iter().chain(&declared.derives).collect();
     let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
     let doc = format!(
@@ -169,12 +176,12 @@ pub fn new(target: &Target, container: &Container, declared: &Document, variants
         container.name()
     );
     let each = variants.iter().map(|variant| {
-        let (name, one) = (variant.ident, as_document(krate, variant));
-        quote!(#name(#one::New),)
+        let (name, new) = (variant.ident, new_of(target, variant));
+        quote!(#name(#new),)
     });
     quote! {
         #[doc = #doc]
-        #[allow(missing_docs, dead_code)]
+        #[allow(missing_docs, dead_code, private_interfaces)]
         #derives
         #vis enum #ident {
             #(#each)*
@@ -205,7 +212,8 @@ fn implement(
         .iter()
         .find(|field| target.container.roles.is_id(field));
     let id_ty = id.map(|field| field.ty);
-    let id_type = quote_spanned!(variants.first().map(|variant| variant.ty).span()=> type Id = #id_ty;);
+    let span = variants.first().map(|variant| variant.ty).span();
+    let identified = id_ty.map(|ty| targets::identified(target, ty, &quote!(#new), span));
     let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
     let paths_value = paths_value(target, variants);
     let shape = implement_shape(target, container, variants);
@@ -216,49 +224,50 @@ fn implement(
         &InCollection::declared(target, declared, several),
     );
     let sizes = variants.iter().map(|variant| {
-        let one = as_document(krate, variant);
-        quote!(#one::MAX_BSON_SIZE)
+        let one = as_variant(target, variant);
+        quote!(#one::VARIANT_SIZE)
     });
     let indexes = variants.iter().map(|variant| {
-        let (name, one) = (variant.name, as_document(krate, variant));
+        let (name, one) = (variant.name, as_variant(target, variant));
         quote! {
             #odm::OtherIndexes {
                 variant: ::core::option::Option::Some(#name),
-                indexes: #one::META.indexes,
+                indexes: #one::VARIANT_META.indexes,
             }
         }
     });
     let of = |method: TokenStream| {
         arms(target, variants, |variant| {
-            let one = as_document(krate, variant);
+            let one = as_variant(target, variant);
             quote!(#one::#method)
         })
     };
-    let (ids, touched) = (of(quote!(id(document))), of(quote!(touch(document, now))));
+    let (ids, touched) = (
+        of(quote!(variant_id(document))),
+        of(quote!(variant_touch(document, now))),
+    );
     let (versions, set) = (
-        of(quote!(version(document))),
-        of(quote!(set_version(document, version))),
+        of(quote!(variant_version(document))),
+        of(quote!(variant_set_version(document, version))),
     );
     let fresh = variants.iter().map(|variant| {
-        let (name, one) = (variant.ident, as_document(krate, variant));
-        quote!(#new::#name(new) => #odm::several::fresh(#one::fresh(new, now), #ident::#name),)
+        let (name, one) = (variant.ident, as_variant(target, variant));
+        quote!(#new::#name(new) => #odm::several::fresh(#one::variant_fresh(new, now), #ident::#name),)
     });
     let from_new = variants.iter().map(|variant| {
-        let (name, ty) = (variant.ident, variant.ty);
-        let from = quote_spanned!(ty.span()=> <#ty as #odm::FromNew>);
-        quote!(#new::#name(new) => #ident::#name(#from::from_new(new, now)),)
+        let (name, one) = (variant.ident, as_variant(target, variant));
+        quote!(#new::#name(new) => #ident::#name(#one::variant_from_new(new, now)),)
     });
     let one_name = names::checks_of_struct(target).item;
     quote! {
         #shape
+        #identified
         #[automatically_derived]
         impl #odm::Paths for #paths {
             type Document = #this;
         }
         #[automatically_derived]
         impl #krate::Document for #this {
-            #id_type
-            type New = #new;
             type Paths = #paths;
             const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::greatest(&[#(#sizes),*]);
             const KIND: #odm::several::Kind = #odm::several::Kind::Enum;
@@ -298,7 +307,7 @@ pub fn implement_shape(target: &Target, container: &Container, variants: &[Varia
     let (odm, this) = (&target.odm, &target.this);
     let (name, tag) = (container.name(), tag(container));
     let shapes = variants.iter().map(|variant| {
-        let (name, ty) = (variant.name, variant.ty);
+        let (name, ty, one) = (variant.name, variant.ty, as_variant(target, variant));
         let rust = variant.ident.unraw().to_string();
         let json = super::enums::json_name(variant.ast);
         quote! {
@@ -308,7 +317,7 @@ pub fn implement_shape(target: &Target, container: &Container, variants: &[Varia
                 body: #odm::Body::Struct(&#odm::StructShape {
                     ty: ::core::option::Option::Some(::core::any::type_name::<#ty>),
                     name: #rust,
-                    fields: <#ty as #odm::Fielded>::FIELDS,
+                    fields: #one::VARIANT_FIELDS,
                     deny_unknown: false,
                 }),
             }
@@ -329,11 +338,11 @@ pub fn implement_shape(target: &Target, container: &Container, variants: &[Varia
 
 /// The variants in the constants of the enum.
 fn several(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
-    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (odm, this) = (&target.odm, &target.this);
     let tag = tag(container);
     let documents = variants.iter().map(|variant| {
-        let one = as_document(krate, variant);
-        quote!(|| #one::META)
+        let one = as_variant(target, variant);
+        quote!(|| #one::VARIANT_META)
     });
     quote! {
         #odm::Several::Enum {
@@ -463,19 +472,22 @@ fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> Tok
 pub fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream {
     let (krate, odm, this, ident) = (&target.krate, &target.odm, &target.this, target.container.ident);
     let each = variants.iter().map(|variant| {
-        let (name, ty, one) = (variant.ident, variant.ty, as_document(krate, variant));
+        let (name, ty, one) = (variant.ident, variant.ty, as_variant(target, variant));
+        let new = new_of(target, variant);
         // The compiler names the place of the header where the type is no document.
         quote_spanned! {ty.span()=>
             #[automatically_derived]
+            #[allow(private_interfaces)]
             impl #krate::__private::Insertable<#this> for #ty {
                 fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {
                     #odm::Fresh::Whole(#ident::#name(self))
                 }
             }
             #[automatically_derived]
-            impl #krate::__private::Insertable<#this> for #one::New {
+            #[allow(private_interfaces)]
+            impl #krate::__private::Insertable<#this> for #new {
                 fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {
-                    #odm::several::fresh(#one::fresh(self, now), #ident::#name)
+                    #odm::several::fresh(#one::variant_fresh(self, now), #ident::#name)
                 }
             }
         }
@@ -485,17 +497,17 @@ pub fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream
 
 /// Each variant is declared as one, has the common fields with their types, and an id of the same type.
 fn checks(target: &Target, container: &Container, declared: &Document, variants: &[Variant]) -> TokenStream {
-    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (odm, this) = (&target.odm, &target.this);
     let (name, tag) = (container.name(), tag(container));
     let append_only = declared.append_only.is_some();
     let each = variants.iter().map(|variant| {
-        let (ty, span, one) = (variant.ty, variant.ty.span(), as_document(krate, variant));
+        let (ty, span, one) = (variant.ty, variant.ty.span(), as_variant(target, variant));
         let rust = crate::ty::text(ty);
         let fields = target.fields.iter().map(|field| {
             let (own, field_ty) = (field.ident(), field.ty);
             let span = field_ty.span();
             if target.container.roles.is_id(field) {
-                let id = quote!(#one::id(document));
+                let id = quote!(#one::variant_id(document));
                 quote_spanned!(span=> let _: &#field_ty = #id;)
             } else {
                 quote_spanned!(span=> let _: &#field_ty = &document.#own;)
@@ -505,7 +517,6 @@ fn checks(target: &Target, container: &Container, declared: &Document, variants:
             "`append_only` is declared for `{rust}` or for `{name}` alone: write it on the enum and on all variants, or on none"
         );
         quote_spanned! {span=>
-            const _: () = #odm::several::declared::<#ty, #this>();
             const _: () = {
                 #[allow(dead_code)]
                 fn has_common_fields(document: &#ty) {
@@ -515,12 +526,12 @@ fn checks(target: &Target, container: &Container, declared: &Document, variants:
             const _: () = {
                 if let ::core::option::Option::Some(message) = #odm::several::unlike(
                     (#name, <#this as #odm::Fielded>::FIELDS),
-                    (#rust, <#ty as #odm::Fielded>::FIELDS),
+                    (#rust, #one::VARIANT_FIELDS),
                     #tag,
                 ) {
                     ::core::panic!("{}", message.as_str());
                 }
-                if #one::META.append_only != #append_only {
+                if #one::VARIANT_META.append_only != #append_only {
                     ::core::panic!(#unlike);
                 }
             };

@@ -5,7 +5,7 @@
 //! (`rules/copy`, `rules/children`).
 
 use crate::Document;
-use crate::model::document::IndexKey;
+use crate::model::document::{Identified, IndexKey};
 use crate::model::encode::stored;
 pub use crate::model::meta::{
     Computed, Consistency, Copied, CopiedField, EntryMeta, FieldCopy, Operation, Subset,
@@ -60,7 +60,7 @@ impl<T: Document, E: Entry<Of = T>> PointsTo<T> for E {}
 #[diagnostic::do_not_recommend]
 impl<E: Entry> OneTarget for E {
     type Target = E::Of;
-    type Key = <E::Of as Document>::Id;
+    type Key = <E::Of as Identified>::Id;
 }
 
 impl EntryMeta {

@@ -305,31 +305,43 @@ pub trait EmbedInsteadOfDocument<T: ?Sized> {}
 pub struct Declared<'a>(PhantomData<&'a ()>);
 
 /// A value, in a bound that generated code can only meet for some types: as it names a lifetime, the bound is asked for where
-/// it is needed, and not at the `impl`.
+/// it is needed, and not at the `impl`. Bounds of several fields have their numbers, since two fields may be of one type.
 #[doc(hidden)]
-pub struct Only<'x, 'a, T>(&'x T, PhantomData<&'a ()>);
+pub struct Only<'x, 'a, T, const FIELD: usize = 0>(&'x T, PhantomData<&'a ()>);
 
-impl<'x, T> Only<'x, '_, T> {
+impl<'x, T, const FIELD: usize> Only<'x, '_, T, FIELD> {
     pub fn new(value: &'x T) -> Self {
         Only(value, PhantomData)
     }
 }
 
-impl<T: PartialEq> PartialEq for Only<'_, '_, T> {
+impl<T: PartialEq, const FIELD: usize> PartialEq for Only<'_, '_, T, FIELD> {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
 
-impl<T: Eq> Eq for Only<'_, '_, T> {}
+impl<T: Eq, const FIELD: usize> Eq for Only<'_, '_, T, FIELD> {}
 
-impl<T: std::hash::Hash> std::hash::Hash for Only<'_, '_, T> {
+impl<T: std::hash::Hash, const FIELD: usize> std::hash::Hash for Only<'_, '_, T, FIELD> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.0.hash(state);
     }
 }
 
-impl<T: std::fmt::Debug> std::fmt::Debug for Only<'_, '_, T> {
+/// `Clone` in such a bound.
+#[doc(hidden)]
+pub trait OnlyClone<T> {
+    fn cloned(&self) -> T;
+}
+
+impl<T: Clone, const FIELD: usize> OnlyClone<T> for Only<'_, '_, T, FIELD> {
+    fn cloned(&self) -> T {
+        self.0.clone()
+    }
+}
+
+impl<T: std::fmt::Debug, const FIELD: usize> std::fmt::Debug for Only<'_, '_, T, FIELD> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }

@@ -1,7 +1,7 @@
 //! Assertions about references: where one may be declared, and that the two sides of a relationship agree.
 
 use super::message::{about, one_null};
-use crate::model::document::Document;
+use crate::model::document::{Document, Identified};
 use crate::model::path::{Fielded, Path, Step, StoredByType};
 use crate::model::reference::{Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceMeta, ReferenceTo};
 use crate::model::shape::{FieldMeta, same};
@@ -167,7 +167,7 @@ pub const fn nullified<R: Reference>(owner: &str, field: &str, ty: &str) -> Opti
 )]
 pub trait ById {}
 #[diagnostic::do_not_recommend]
-impl<T: Document, K: Same<T::Id>> ById for Ref<T, K> {}
+impl<T: Identified, K: Same<T::Id>> ById for Ref<T, K> {}
 #[diagnostic::do_not_recommend]
 impl<E: crate::model::copy::Entry> ById for E {}
 
