@@ -149,8 +149,13 @@ pub fn several(
     let variants = several::distinct(several::each(container), common);
     let paths = several::define_paths(target, declared, &variants);
     let new = several::new(target, container, declared, &variants);
-    let shape = several::implement_shape(target, container, &variants);
-    let inserted = several::insertable_variants(target, &variants);
+    let shape = several::implement_shape_of(target, container, &variants, |_| quote!(&[]));
+    let inserted = several::insertable_variants_by(target, &variants, |_| {
+        quote!({
+            let _ = now;
+            ::core::unreachable!()
+        })
+    });
     let variants_of = several::variants_of(target, container, &variants);
     let generics = Generics::default();
     let of_new = of_new(target, &generics);

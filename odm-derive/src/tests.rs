@@ -959,7 +959,7 @@ fn generated_items_keep_the_documentation_of_their_field() {
         r#"#[doc = "A copy of `Part.color`."] #[serde(with = "::odm::__private::if_serde")] pub color: String"#,
         "type PartEntry = PartEntryOfProduct;",
         "#[derive(Clone, PartialEq, Eq)]",
-        "::core::cmp::PartialEq, Eq,",
+        "serde::Deserialize, Eq,",
     ] {
         assert!(has(&code, part), "{part}: {code}");
     }
@@ -1108,5 +1108,21 @@ fn parsers_take_every_listed_option_and_no_other_one() {
             ),
             "{code}"
         );
+    }
+}
+
+#[test]
+fn the_patterns_of_formats_are_those_of_the_library() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../odm/src/error/violation.rs");
+    // Beside a published package there is no library to compare with.
+    let Ok(library) = std::fs::read_to_string(path) else {
+        return;
+    };
+    for (name, pattern) in [
+        ("EMAIL", crate::attr::pattern::EMAIL),
+        ("URL", crate::attr::pattern::URL),
+    ] {
+        let line = format!("const {name}: &str = {pattern:?};").replace("\\'", "'");
+        assert!(library.contains(&line), "{line}");
     }
 }

@@ -388,7 +388,7 @@ const _: () = {
 // The bound that never holds, with the message of rule two where a Person is embedded.
 impl<'a> odm::Value for Person
 where
-    odm::Declared<'a>: odm::EmbedInsteadOfDocument<Person>,
+    odm::Application<'a>: odm::Embeds<Person>,
 {
     const SIZE: odm::Size = odm::Size::UNBOUNDED;
     fn shape() -> odm::Shape {

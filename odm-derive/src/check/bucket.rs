@@ -178,7 +178,7 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
     names_differ(cx, &plan).then_some(plan)
 }
 
-/// What the field of a sum is called, where nothing else is said.
+/// The name of a sum's field, where nothing else is said.
 fn sum_part(field: &Ident) -> String {
     format!("sum_{}", field.unraw())
 }

@@ -567,6 +567,13 @@ fn entry(target: &Target, of: &TokenStream, name: &str) -> TokenStream {
             type Of = #document;
             const ID: &'static str = #name;
         }
+        #[automatically_derived]
+        impl #odm::Pointer for #this {
+            const TARGETS: &'static [#odm::TargetMeta] = <#this as #odm::Entry>::TARGETS_OF;
+            const UNION: bool = false;
+            const WITHIN: ::core::option::Option<&'static str> =
+                ::core::option::Option::Some(<#this as #odm::Entry>::ID);
+        }
         #odm::reference_of_one!([] #this);
     }
 }

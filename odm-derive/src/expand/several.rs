@@ -303,11 +303,24 @@ fn implement(
 }
 
 /// The documents as they are stored, by their variants.
-pub fn implement_shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+fn implement_shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+    implement_shape_of(target, container, variants, |variant| {
+        let one = as_variant(target, variant);
+        quote!(#one::VARIANT_FIELDS)
+    })
+}
+
+/// The same with the fields of each variant.
+pub fn implement_shape_of(
+    target: &Target,
+    container: &Container,
+    variants: &[Variant],
+    fields: impl Fn(&Variant) -> TokenStream,
+) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let (name, tag) = (container.name(), tag(container));
     let shapes = variants.iter().map(|variant| {
-        let (name, ty, one) = (variant.name, variant.ty, as_variant(target, variant));
+        let (name, ty, fields) = (variant.name, variant.ty, fields(variant));
         let rust = variant.ident.unraw().to_string();
         let json = super::enums::json_name(variant.ast);
         quote! {
@@ -317,7 +330,7 @@ pub fn implement_shape(target: &Target, container: &Container, variants: &[Varia
                 body: #odm::Body::Struct(&#odm::StructShape {
                     ty: ::core::option::Option::Some(::core::any::type_name::<#ty>),
                     name: #rust,
-                    fields: #one::VARIANT_FIELDS,
+                    fields: #fields,
                     deny_unknown: false,
                 }),
             }
@@ -469,10 +482,23 @@ fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> Tok
 }
 
 /// That a document and a new one of each variant can be inserted.
-pub fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream {
+fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream {
+    let (odm, ident) = (&target.odm, target.container.ident);
+    insertable_variants_by(target, variants, |variant| {
+        let (name, one) = (variant.ident, as_variant(target, variant));
+        quote!(#odm::several::fresh(#one::variant_fresh(self, now), #ident::#name))
+    })
+}
+
+/// The same with the expression that makes a document of a new variant.
+pub fn insertable_variants_by(
+    target: &Target,
+    variants: &[Variant],
+    fresh: impl Fn(&Variant) -> TokenStream,
+) -> TokenStream {
     let (krate, odm, this, ident) = (&target.krate, &target.odm, &target.this, target.container.ident);
     let each = variants.iter().map(|variant| {
-        let (name, ty, one) = (variant.ident, variant.ty, as_variant(target, variant));
+        let (name, ty, fresh) = (variant.ident, variant.ty, fresh(variant));
         let new = new_of(target, variant);
         // The compiler names the place of the header where the type is no document.
         quote_spanned! {ty.span()=>
@@ -487,7 +513,7 @@ pub fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream
             #[allow(private_interfaces)]
             impl #krate::__private::Insertable<#this> for #new {
                 fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {
-                    #odm::several::fresh(#one::variant_fresh(self, now), #ident::#name)
+                    #fresh
                 }
             }
         }

@@ -111,7 +111,7 @@ pub trait Identified: 'static {
     type New;
 }
 
-/// What is supplied of a type that is not a document: nothing is.
+/// A value for an insertion of a type that is not a document: there is none.
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum NotADocument {}
@@ -126,7 +126,7 @@ macro_rules! no_documents {
     )*};
 }
 
-// What is written in a `Ref` by mistake.
+// Types that stand in a `Ref` by mistake.
 no_documents! {
     [] bool, [] i32, [] u32, [] i64, [] u64, [] f64, [] String,
     [] mongodb::bson::oid::ObjectId, [] DateTime, [] mongodb::bson::Uuid, [] Bson, [] mongodb::bson::Document,
@@ -350,7 +350,7 @@ pub trait Deletable: Document {}
     message = "`{T}` is a view, whose documents are only read",
     note = "write the documents that the view shows: those of its `view(of = …)`"
 )]
-pub trait WriteWhatTheViewShows<T: ?Sized> {}
+pub trait WritesViews<T: ?Sized> {}
 
 /// A trait that no time series has: its measurements stay as they were inserted.
 #[doc(hidden)]
@@ -359,7 +359,7 @@ pub trait WriteWhatTheViewShows<T: ?Sized> {}
     note = "the server deletes old ones: `time_series(time = …, expire_after = SECONDS)`",
     note = "what MongoDB can change and delete in a time series goes past this library: `.driver::<Bson>().delete_many(…)`"
 )]
-pub trait InsertMeasurements<T: ?Sized> {}
+pub trait ChangesMeasurements<T: ?Sized> {}
 
 /// A document of which the server keeps images: how it was before a change, and after it. Derived for every document with
 /// `#[document(pre_and_post_images)]`.

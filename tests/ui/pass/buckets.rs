@@ -53,6 +53,13 @@ struct View {
     r#type: String,
 }
 
+/// An item without `Clone`, `Debug` and `PartialEq`: its bucket has none of them either.
+#[derive(Embed)]
+#[bucket(of = Post)]
+struct Bare {
+    text: String,
+}
+
 /// Reads and deletions by an application, as of any document.
 #[allow(dead_code)]
 async fn read(buckets: odm::Collection<Votes>, id: ObjectId) -> odm::Result<()> {
@@ -69,7 +76,7 @@ async fn read(buckets: odm::Collection<Votes>, id: ObjectId) -> odm::Result<()> 
 }
 
 pub(crate) fn main() {
-    let _ = odm::models![Post, PlainBucket, Votes, ViewBucket];
+    let _ = odm::models![Post, PlainBucket, Votes, ViewBucket, BareBucket];
     let votes = Votes {
         id: ObjectId::new(),
         about: Ref::new(1),

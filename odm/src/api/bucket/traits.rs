@@ -46,7 +46,7 @@ pub trait Bucketed: Embed + Nested + Fields + Row + Send + Sync + Unpin {
     note = "add items, and the buckets that they need: `odm.buckets::<{I}>().push(&parent, item)` or `push_many`",
     note = "change or delete items: `odm.buckets::<{I}>().edit(…)` and `.delete(…)`"
 )]
-pub trait PushInsteadOfInsert<I: ?Sized, B: ?Sized> {}
+pub trait WritesBuckets<I: ?Sized, B: ?Sized> {}
 
 /// Items whose buckets follow each other by their number alone, so that a number names one: pages.
 #[diagnostic::on_unimplemented(
