@@ -222,8 +222,10 @@ fn implement(target: &Target, declared: &Document, generics: &Generics, id: &Typ
     ];
     let inserted = [quote!(#this), new.clone()];
     let identified = targets::identified(target, id, &new, id.span());
+    let ways = copy::no_ways(target);
     quote! {
         #identified
+        #ways
         impl #impl_generics #odm::Paths for #paths #where_clause {
             type Document = #this;
         }

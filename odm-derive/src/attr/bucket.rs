@@ -1,7 +1,7 @@
 //! `#[bucket(…)]` on a struct that derives `Embed`: its values are kept in documents that hold a bounded number of them.
 
 use super::reference::{OnDelete, on_delete, truth};
-use super::{At, Count, count, keys, once, read, string, unknown, word};
+use super::{At, Count, count, keys, once, read, string, unknown, unknown_word, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -114,7 +114,7 @@ fn per(meta: &ParseNestedMeta) -> syn::Result<At<Per>> {
         "hour" => Per::Hour,
         "day" => Per::Day,
         "month" => Per::Month,
-        _ => return Err(syn::Error::new(given.span(), advice)),
+        _ => return Err(unknown_word(&given, "per", &["hour", "day", "month"], advice)),
     };
     Ok(At::new(per, given.span()))
 }

@@ -239,6 +239,56 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
     }
 }
 
+/// The ways from the fields to what they are copies of in the end, by their positions.
+pub fn ways(target: &Target) -> TokenStream {
+    let (odm, this, owner) = (&target.odm, &target.this, target.container.name());
+    let ways = target.fields.iter().enumerate().filter_map(|(i, field)| {
+        let Some(Copy::Field(copy)) = &field.copy else { return None };
+        // What is copied once updates nothing.
+        let once = matches!(copy.consistency.as_ref().map(|at| at.value), Some(Consistency::Snapshot));
+        if once || target.is_generic() {
+            return None;
+        }
+        let document = through(target, copy)?.document;
+        let (source, rust) = (&copy.field, &field.rust);
+        let paths = paths(target, &document, source.span());
+        let path = quote_spanned!(source.span()=> || #paths.#source);
+        let place = quote!(::core::concat!(::core::module_path!(), ":", ::core::line!(), ":", ::core::column!()));
+        Some(quote!(#i => #odm::check::Way::of(#place, #owner, #rust, #odm::check::way::<__Steps, _, _, _, _>(#path)),))
+    });
+    let ways: TokenStream = ways.collect();
+    let way = (!ways.is_empty()).then(|| {
+        quote! {
+            const WAY: #odm::check::Way = match __FIELD {
+                #ways
+                _ => #odm::check::Way::END,
+            };
+        }
+    });
+    let mut generics = generics::owned(target.container.generics);
+    generics.params.push(parse_quote!(const __FIELD: usize));
+    generics.params.push(parse_quote!(__Steps: #odm::check::Steps));
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::check::CopiesOf<__FIELD, __Steps> for #this #where_clause {
+            #way
+        }
+    }
+}
+
+/// The same of a document with errors, of which nothing is known.
+pub fn no_ways(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let mut generics = generics::owned(target.container.generics);
+    generics.params.push(parse_quote!(const __FIELD: usize));
+    generics.params.push(parse_quote!(__Steps));
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        impl #impl_generics #odm::check::CopiesOf<__FIELD, __Steps> for #this #where_clause {}
+    }
+}
+
 /// Assertions about the sources, in items of their own, since no constant of this type may need one of the other document,
 /// which may have copies of this one.
 pub fn checks(target: &Target) -> TokenStream {
@@ -307,13 +357,27 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 quote_spanned!(ty.span()=> #odm::check::source::<#reference, _, _, _, _>(#source).#call::<#ty>();),
             );
             let within = super::reference::holds_volatile(target, field);
+            let position = target.fields.iter().position(|other| other.rust == field.rust);
+            // Of the copies in an embedded struct, the graph of all models tells.
+            let is_of_document =
+                target.container.copies.is_none() && !target.is_generic() && target.is_document;
+            let ends = position.filter(|_| is_of_document).map(|position| {
+                constant(
+                    copy.field.span(),
+                    quote_spanned! {copy.field.span()=>
+                        #odm::check::circular(
+                            &<#this as #odm::check::CopiesOf<#position, #odm::check::AllSteps>>::WAY, #owner, #rust, #text,
+                        )
+                    },
+                )
+            });
             let worth = constant(
                 copy.field.span(),
                 quote_spanned! {copy.field.span()=>
                     #odm::check::copyable::<#document>(#name, #owner, #rust, #text, #within, #shown)
                 },
             );
-            quote!(#typed #worth)
+            quote!(#typed #worth #ends)
         }
         Copy::Entry(entry) => {
             let (item, of) = (item(field), path(&entry.of));

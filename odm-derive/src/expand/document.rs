@@ -31,6 +31,7 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
 fn expand(container: &Container, document: &Document) -> TokenStream {
     let mut target = Target::new(container, document.krate.clone());
     target.unique = meta::unique(container, document);
+    target.is_document = true;
     target.is_bucket = document.items.is_some();
     let managed = |field: &Field| meta::managed(&container.roles, field);
     let paths = paths::define(&target, |field| {
@@ -59,6 +60,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let checks = reference::checks(&target, &target.fields);
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::checks(&target);
+    let ways = copy::ways(&target);
     let entries = copy::define(container, container.vis, &target.krate, &document.derives);
     let size = (!target.is_generic()).then(|| meta::too_large(&target));
     let order = meta::id_order(&target, document);
@@ -85,6 +87,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
         #checks
         #unions
         #copies
+        #ways
         #entries
         #size
         #order

@@ -2,7 +2,7 @@
 
 use super::meta::{self, InCollection};
 use super::variants::path_ident;
-use super::{Target, codec, fielded, generics, names, paths, reference, stored, targets};
+use super::{Target, codec, copy, fielded, generics, names, paths, reference, stored, targets};
 use crate::ast::{Container, Data, Style};
 use crate::attr::document::Document;
 use crate::ctxt::Ctxt;
@@ -43,18 +43,24 @@ fn common(input: &DeriveInput, document: &Document, krate: &Path) -> DeriveInput
         }
     }
     let is_id = |field: &syn::Field| field.ident.as_ref().is_some_and(|name| name == "id");
-    let first = match &input.data {
-        syn::Data::Enum(data) => data.variants.iter().find_map(|variant| match &variant.fields {
-            syn::Fields::Unnamed(fields) if fields.unnamed.len() == 1 => fields.unnamed.first(),
-            _ => None,
-        }),
+    let variants = match &input.data {
+        syn::Data::Enum(data) => data.variants.iter().collect(),
+        _ => Vec::new(),
+    };
+    let of_variant = |variant: &&syn::Variant| match &variant.fields {
+        syn::Fields::Unnamed(fields) if fields.unnamed.len() == 1 => Some(fields.unnamed[0].ty.clone()),
         _ => None,
     };
-    let id = first.filter(|_| !fields.iter().any(is_id)).map(|first| {
-        let ty = &first.ty;
-        let id = quote_spanned!(ty.span()=> <#ty as #krate::__private::Identified>::Id);
-        quote!(#[serde(rename = "_id")] #vis id: #id,)
-    });
+    let types: Vec<Type> = variants.iter().filter_map(of_variant).collect();
+    let odm = quote!(#krate::__private);
+    let id = match types.iter().find(|ty| !crate::ty::is_known(ty)) {
+        Some(ty) => Some(quote_spanned!(ty.span()=> <#ty as #odm::Identified>::Id)),
+        // Of variants that are visibly no documents an error says so.
+        None => (!types.is_empty()).then(|| quote!(#odm::ObjectId)),
+    };
+    let id = id
+        .filter(|_| !fields.iter().any(is_id))
+        .map(|id| quote!(#[serde(rename = "_id")] #vis id: #id,));
     syn::parse_quote! {
         #vis struct #ident {
             #id
@@ -259,8 +265,10 @@ fn implement(
         quote!(#new::#name(new) => #ident::#name(#one::variant_from_new(new, now)),)
     });
     let one_name = names::checks_of_struct(target).item;
+    let ways = copy::no_ways(target);
     quote! {
         #shape
+        #ways
         #identified
         #[automatically_derived]
         impl #odm::Paths for #paths {

@@ -519,7 +519,7 @@ const fn beside(message: Message, target: &str, other: &FieldMeta) -> Message {
 }
 
 /// Whether the first field comes before the second: what is wrong with both is said of one.
-const fn before(owner: &str, field: &str, other_owner: &str, other_field: &str) -> bool {
+pub(super) const fn before(owner: &str, field: &str, other_owner: &str, other_field: &str) -> bool {
     if same(owner, other_owner) {
         less(field, other_field)
     } else {
