@@ -488,10 +488,53 @@ fn first_columns(text: &str) -> Vec<(String, Vec<Vec<String>>)> {
     sections
 }
 
+/// The most options that a reader meets first.
+const CORE: usize = 60;
+
+/// The rows of the core: the heading of the attribute's section, and the code spans of the option.
+fn core(text: &str) -> Vec<(String, Vec<String>)> {
+    let (_, section) = text.split_once("\n## The core").expect("a section with the core");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|line| {
+        let line = line.replace("\\|", "\u{1}");
+        let mut cells = line.split('|').map(str::trim);
+        let attribute = cells.nth(1).expect("an attribute").to_owned();
+        let option = cells.next().expect("an option").replace('\u{1}', "|");
+        let forms = option.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        (attribute, forms)
+    })
+    .collect()
+}
+
 #[test]
-fn the_page_of_attributes_shows_every_option() {
+fn the_page_of_attributes_begins_with_a_core_and_shows_every_option_once() {
     let (_, text) = page("attributes.md");
-    let sections = first_columns(&text);
+    let mut core = core(&text);
+    assert!(core.len() <= CORE, "the core has {} options", core.len());
+    let mut sections = first_columns(&text);
+    for (heading, rows) in &mut sections {
+        let (of_section, others): (Vec<_>, Vec<_>) = core.into_iter().partition(|(of, _)| of == heading);
+        core = others;
+        if of_section.is_empty() {
+            continue;
+        }
+        let names: Vec<String> = of_section
+            .iter()
+            .map(|(_, forms)| forms[0].split([' ', '(']).next().unwrap_or_default().to_owned())
+            .collect();
+        let named = format!("In [the core](#the-core): `{}`.", names.join("`, `"));
+        let (_, section) = text
+            .split_once(&format!("\n### {heading}\n"))
+            .expect("the section");
+        let section = section.split("\n##").next().unwrap_or_default();
+        assert!(section.contains(&named), "`{heading}` has no line `{named}`");
+        for (_, forms) in of_section {
+            assert!(!rows.contains(&forms), "`{heading}` shows `{}` twice", forms[0]);
+            rows.push(forms);
+        }
+    }
+    assert!(core.is_empty(), "no section is that of {core:?}");
     let mut attributes: Vec<&keys::Attribute> = keys::ALL.to_vec();
     for (heading, rows) in &sections {
         let shown = heading.split('`').nth(1).expect("a heading with an attribute");

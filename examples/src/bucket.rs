@@ -17,7 +17,7 @@ pub struct Post {
 
 /// Generates `CommentBucket { id, blog_entry_id: Ref<Post>, page: i32, count: i32, comments: Vec<Comment> }` and its collection.
 #[derive(Embed, Clone, Debug, PartialEq)]
-#[bucket(of = Post, as_field = blog_entry_id, items = comments, size = 50, collection = "comment_buckets")]
+#[bucket(of = Post, size = 50, rename(parent = blog_entry_id))]
 pub struct Comment {
     pub name: String,
     pub created_on: DateTime,

@@ -18,6 +18,7 @@ use crate::expand::{
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::spanned::Spanned;
 use syn::{Generics, Type, parse_quote};
 
 /// A type with a lifetime gets the errors alone: nothing is implemented for it.
@@ -148,8 +149,13 @@ pub fn several(
     let variants = several::distinct(several::each(container), common);
     let paths = several::define_paths(target, declared, &variants);
     let new = several::new(target, container, declared, &variants);
-    let shape = several::implement_shape(target, container, &variants);
-    let inserted = several::insertable_variants(target, &variants);
+    let shape = several::implement_shape_of(target, container, &variants, |_| quote!(&[]));
+    let inserted = several::insertable_variants_by(target, &variants, |_| {
+        quote!({
+            let _ = now;
+            ::core::unreachable!()
+        })
+    });
     let variants_of = several::variants_of(target, container, &variants);
     let generics = Generics::default();
     let of_new = of_new(target, &generics);
@@ -216,14 +222,16 @@ fn implement(target: &Target, declared: &Document, generics: &Generics, id: &Typ
     ];
     let inserted = [quote!(#this), new.clone()];
     let keys = index::any_key(target, generics);
+    let identified = targets::identified(target, id, &new, id.span());
+    let ways = copy::no_ways(target);
     quote! {
         #keys
+        #identified
+        #ways
         impl #impl_generics #odm::Paths for #paths #where_clause {
             type Document = #this;
         }
         impl #impl_generics #krate::Document for #this #where_clause {
-            type Id = #id;
-            type New = #new;
             type Paths = #paths;
             const KIND: #odm::several::Kind = #odm::several::Kind::#kind;
             const META: &'static #odm::DocumentMeta = &#odm::DocumentMeta::STAND_IN;
@@ -296,6 +304,7 @@ pub fn embed(
         }
         _ => TokenStream::new(),
     };
+    let no_document = targets::no_document(target);
     let described = (declared.repr.is_none()).then(|| described::of_embedded(target));
     let made = made(target);
     let copies = copy::implement_anyway(container, krate);
@@ -312,6 +321,7 @@ pub fn embed(
         #copies
         #patch
         #bucket
+        #no_document
         impl #impl_generics #krate::Embed for #this #where_clause {}
         impl #impl_generics #odm::IdValue for #this #where_clause {}
     }

@@ -317,7 +317,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// `#[bucket(of = Post, size = 50)]` on a struct with named fields keeps its values in documents that hold at most `size` of
 /// them each: it makes that document (`CommentBucket` of a `Comment`), with its collection and indexes, and
 /// `odm.buckets::<Comment>()` writes and reads the items. The document stands in `models![]` like others, is queried and
-/// deleted like others, and has the struct's derives `Clone`, `Debug` and `PartialEq`, which the struct needs too. An update of
+/// deleted like others, and is `Clone`, `Debug` and `PartialEq` where the struct is. An update of
 /// its fields does not compile, nor does an insertion, upsert or replacement: what it counts and sums would be wrong.
 ///
 /// | `#[bucket(…)]` | meaning |
@@ -325,11 +325,10 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `of = Post` | the document that the items belong to; required |
 /// | `size = N` | how many items a bucket takes, up to 5,000: 50 where nothing is said, and 200 with `per` |
 /// | `collection = "comment_buckets"`, `name = CommentBucket` | the collection, and the document that is made |
-/// | `as_field = post`, `items = comments` | its fields for the parent and for the items |
-/// | `page = page`, `count = count` | its fields for the number of the page and of the items |
-/// | `time = field` | the item's time, a `DateTime`: the bucket has the least and the greatest in `first` and `last`, or other fields, `first = name`, `last = name` |
-/// | `per = hour`, `per = day`, `per = month` | buckets for each, by UTC, whose beginning is in `start`, or `start = name`; needs `time`. One with more than `size` items goes on in a next bucket |
-/// | `sum(field, other = name)` | sums of the item's numbers, in `sum_field` and `name` |
+/// | `time = field` | the item's time, a `DateTime`: the bucket has the least and the greatest in `first` and `last` |
+/// | `per = hour`, `per = day`, `per = month` | buckets for each, by UTC, whose beginning is in `start`; needs `time`. One with more than `size` items goes on in a next bucket |
+/// | `sum(field, other)` | sums of the item's numbers, in `sum_field` and `sum_other` |
+/// | `rename(items = notes, page = number)` | other names of the bucket's fields, by what they hold: `parent`, `items`, `page`, `count`, `start`, `first`, `last`, `sum_field` |
 /// | `scope(name: Type)` | a field of the bucket with the value of the handle's scope, as the parent has it: `odm.scoped(…)` |
 /// | `on_delete = cascade` | what becomes of the buckets with their parent: `cascade` where nothing is said, `restrict` or `keep` |
 /// | `check = false` | a new bucket does not ask whether the parent is there |

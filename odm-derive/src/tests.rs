@@ -766,7 +766,7 @@ fn a_bucket_has_names_of_its_own_making() {
 #[test]
 fn a_bucket_by_time_has_its_period() {
     let code = embed(parse_quote! {
-        #[bucket(of = Post, per = day, time = at, sum(stars, weight = total))]
+        #[bucket(of = Post, per = day, time = at, sum(stars, weight), rename(sum_weight = total))]
         struct Comment { #[serde(rename = "time")] at: DateTime, stars: u8, weight: f32 }
     });
     assert!(!has(&code, "compile_error"), "{code}");
@@ -804,11 +804,31 @@ fn a_bucket_names_the_attributes_that_it_lacks() {
     );
     refused_as(quote!(of = Post, time = when), "has no field `when`");
     refused_as(quote!(of = Post, time = gone), "is not always stored");
-    refused_as(quote!(of = Post, start = begin), "without `per` there is none");
-    refused_as(quote!(of = Post, last = end), "the last time of the items");
+    refused_as(
+        quote!(of = Post, rename(start = begin)),
+        "without `per` there is none",
+    );
+    refused_as(
+        quote!(of = Post, rename(last = end)),
+        "the last time of the items",
+    );
     refused_as(quote!(of = Post, sum()), "names the fields of the item");
     refused_as(quote!(of = Post, sum(stars)), "has no field `stars`");
-    refused_as(quote!(of = Post, items = page), "two fields called `page`");
+    refused_as(
+        quote!(of = Post, sum(name = total)),
+        "names the fields of the item",
+    );
+    refused_as(
+        quote!(of = Post, rename(items = page)),
+        "Give this one another name: `rename(items = other)`",
+    );
+    refused_as(quote!(of = Post, rename(post = about)), "`post` is none of them");
+    refused_as(
+        quote!(of = Post, rename(items = notes, items = list)),
+        "gives `items` two names",
+    );
+    refused_as(quote!(of = Post, rename()), "by what they hold");
+    refused_as(quote!(of = Post, rename(items: notes)), "by what they hold");
     refused_as(quote!(of = Post, on_delete = pull), "always has its parent");
     refused_as(quote!(of = Post, sise = 5), "is not an option of `#[bucket(…)]`");
     let code = embed(parse_quote!(
@@ -939,7 +959,7 @@ fn generated_items_keep_the_documentation_of_their_field() {
         r#"#[doc = "A copy of `Part.color`."] #[serde(with = "::odm::__private::if_serde")] pub color: String"#,
         "type PartEntry = PartEntryOfProduct;",
         "#[derive(Clone, PartialEq, Eq)]",
-        "::core::cmp::PartialEq, Eq,",
+        "serde::Deserialize, Eq,",
     ] {
         assert!(has(&code, part), "{part}: {code}");
     }
@@ -1088,5 +1108,21 @@ fn parsers_take_every_listed_option_and_no_other_one() {
             ),
             "{code}"
         );
+    }
+}
+
+#[test]
+fn the_patterns_of_formats_are_those_of_the_library() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../odm/src/error/violation.rs");
+    // Beside a published package there is no library to compare with.
+    let Ok(library) = std::fs::read_to_string(path) else {
+        return;
+    };
+    for (name, pattern) in [
+        ("EMAIL", crate::attr::pattern::EMAIL),
+        ("URL", crate::attr::pattern::URL),
+    ] {
+        let line = format!("const {name}: &str = {pattern:?};").replace("\\'", "'");
+        assert!(library.contains(&line), "{line}");
     }
 }

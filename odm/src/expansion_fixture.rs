@@ -392,7 +392,7 @@ const _: () = {
 // The bound that never holds, with the message of rule two where a Person is embedded.
 impl<'a> odm::Value for Person
 where
-    odm::Declared<'a>: odm::EmbedInsteadOfDocument<Person>,
+    odm::Application<'a>: odm::Embeds<Person>,
 {
     const SIZE: odm::Size = odm::Size::UNBOUNDED;
     fn shape() -> odm::Shape {
@@ -462,9 +462,12 @@ impl odm::Paths for PersonFields {
     type Document = Person;
 }
 
-impl crate::Document for Person {
+impl odm::Identified for Person {
     type Id = ObjectId;
     type New = NewPerson;
+}
+
+impl crate::Document for Person {
     type Paths = PersonFields;
     const META: &'static odm::DocumentMeta = &odm::DocumentMeta {
         name: "Person",

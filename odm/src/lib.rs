@@ -661,6 +661,7 @@ pub mod atlas {
 /// documents: when they are updated, and how a change reaches many documents.
 pub mod references {
     pub use crate::model::copy::{Consistency, CopyOf};
+    pub use crate::model::document::Identified;
     pub use crate::model::reference::{
         ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference,
     };
@@ -701,7 +702,7 @@ pub mod types {
     };
     pub use crate::model::variant::In;
     pub use crate::query::filter::Comparand;
-    pub use crate::query::filter::operand::Operand;
+    pub use crate::query::filter::operand::{Amount, Operand};
     pub use crate::query::join::{Load, LoadById};
 }
 
@@ -766,6 +767,36 @@ pub mod prelude {
     pub use crate::{Collection, Document, Embed, Filter, Odm, Projection, Ref, Row, models};
 }
 
+/// The conditions that the compiler checks, under the names that its messages show. For generated code only: changes without notice.
+#[doc(hidden)]
+pub mod checks {
+    pub use crate::api::bucket::WritesBuckets;
+    pub use crate::model::asserts::{
+        Averaged, Averages, BackTo, BesideTag, Bounding, ById, CopiedPlainly, CopyFits, Counts, Dated,
+        DerivesInto, Differ, Extra, Flattened, Flattens, InverseOf, KeyOf, Moment, OfOneChild, OneForm,
+        OneParent, ParentAmong, ParentIs, Projected, ReferenceById, Refers, RefersNot, RuledText, Same,
+        SameTypeAs, SearchedText, Several, SourceField, SubsetOf, SumOf, Takes, TimeOfDeletion, Types,
+        Vector, Whole, beside_tag, beside_the_tag, bound, bounding, by_id, copyable, count, counted, dated,
+        dated_as, dated_path, default_in_range, default_of_length, deleted_at, derivable, elements, extra,
+        few, flattened, flattened_names, has_reference, id, id_is_plain, in_order, indexed, integers,
+        inverse, is_float, item_length, key, key_like_id, keys, length, moment, no_nested_reference,
+        no_nested_reference_items, no_reference, no_reference_items, no_unnamed_reference, nullified,
+        numeric, of_child, one_null, orders, parent, parent_at, parent_path, projected, range_in_order,
+        relationship, search_indexes_are_enabled, searched_boolean, searched_date, searched_number,
+        searched_text, shows_more, source, stored, summed, texts, two_way, unique_items, unique_key,
+        unsigned, vector, whole, with_id,
+    };
+    pub use crate::model::checked::{value, whole_document};
+    pub use crate::model::document::{ChangesMeasurements, Missing, NotADocument, WritesViews};
+    pub use crate::model::path::{
+        Fielded, OutsideVariants, PlainItems, PlainlyStored, StandsAlone, WrittenByTheApplication,
+    };
+    pub use crate::model::several::{StoredWith, VariantOf};
+    pub use crate::model::stored::ByType;
+    pub use crate::model::value::{Application, AsSet, DeclaresBound, DeclaresOpaque, Embeds, Listed};
+    pub use crate::model::variant::AnUntaggedEnumHasNoPaths;
+}
+
 /// For generated code only: changes without notice.
 #[doc(hidden)]
 pub mod __private {
@@ -779,7 +810,7 @@ pub mod __private {
     pub mod size {
         pub use crate::model::size::*;
     }
-    pub use crate::api::bucket::{Bucketed, ByCount, ByTime, PushInsteadOfInsert, Timed};
+    pub use crate::api::bucket::{Bucketed, ByCount, ByTime, Timed, WritesBuckets};
     pub use crate::error::{Error, Result};
     pub mod hooks {
         pub use crate::api::hooks::{after_commit, in_transaction};
@@ -794,10 +825,10 @@ pub mod __private {
     pub use crate::model::default::default_of;
     pub use crate::model::described::{Described, Description};
     pub use crate::model::document::{
-        Action, ById, CollationMeta, CollectionKind, Deletable, DocumentMeta, Expiry, Fresh, FromNew, Given,
-        IndexKey, IndexKind, IndexMeta, InsertMeasurements, Insertable, IntoText, Level, Missing,
-        OtherIndexes, PreAndPostImages, Replaceable, Target, TimeSeriesMeta, Validation, ViewMeta,
-        WriteWhatTheViewShows, partial,
+        Action, ById, ChangesMeasurements, CollationMeta, CollectionKind, Deletable, DocumentMeta, Expiry,
+        Fresh, FromNew, Given, Identified, IndexKey, IndexKind, IndexMeta, Insertable, IntoText, Level,
+        Missing, NotADocument, OtherIndexes, PreAndPostImages, Replaceable, Target, TimeSeriesMeta,
+        Validation, ViewMeta, WritesViews, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::itself::Itself;
@@ -846,8 +877,8 @@ pub mod __private {
     pub use crate::model::size::{Message, Size};
     pub use crate::model::sum::Summable;
     pub use crate::model::value::{
-        Array, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Nulls,
-        Numeric, OneNull, Only, Opaque, Removable, StoredLike, Text, Value,
+        Application, Array, ByParts, ByValue, Compared, Embeds, IdValue, List, MapKey, Nulls, Numeric,
+        OneNull, Only, OnlyClone, Opaque, Removable, StoredLike, Text, Value,
     };
     pub use crate::model::variant::{AnUntaggedEnumHasNoPaths, In, Tagged, Variant};
     pub use crate::plan::operators::Changes;

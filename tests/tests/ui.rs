@@ -41,6 +41,7 @@ fixes! {
     foreign: "../ui/pass/foreign.rs",
     inverse: "../ui/pass/inverse.rs",
     names: "../ui/pass/names.rs",
+    offered: "../ui/pass/offered.rs",
     options_by_a_function: "../ui/pass/options_by_a_function.rs",
     private: "../ui/pass/private.rs",
     references: "../ui/pass/references.rs",
@@ -57,6 +58,133 @@ fn every_offered_fix_compiles_and_runs() {
     for (name, run) in FIXES {
         assert_eq!(run(), ExitCode::SUCCESS, "{name}");
     }
+}
+
+/// The attributes of this library, of which messages offer some.
+const ATTRIBUTES: [&str; 14] = [
+    "document",
+    "field",
+    "embed",
+    "index",
+    "reference",
+    "parent_ref",
+    "denormalize",
+    "subset",
+    "computed",
+    "volatile",
+    "bucket",
+    "projection",
+    "request",
+    "row",
+];
+
+/// Each attribute in a text, with the options that stand in it: of `#[field(min = 1, default)]` `field` with `default` and `min`.
+fn attributes(text: &str) -> BTreeSet<(String, BTreeSet<String>)> {
+    let mut all = BTreeSet::new();
+    for (at, _) in text.match_indices("#[") {
+        let body = text[at + 2..].trim_start();
+        let end = body
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(body.len());
+        let (name, rest) = body.split_at(end);
+        if !ATTRIBUTES.contains(&name) {
+            continue;
+        }
+        // The names at the beginning of what commas separate, on the first level of parentheses.
+        let (mut depth, mut is_quoted, mut begins) = (0, false, false);
+        let (mut options, mut word) = (BTreeSet::new(), String::new());
+        for c in rest.chars() {
+            match c {
+                '"' => is_quoted = !is_quoted,
+                _ if is_quoted => {}
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth -= 1,
+                _ => {}
+            }
+            if begins && (c.is_alphanumeric() || c == '_') {
+                word.push(c);
+                continue;
+            }
+            if !word.is_empty() {
+                options.insert(std::mem::take(&mut word));
+                begins = false;
+            }
+            if depth <= 0 {
+                break;
+            }
+            if !is_quoted && depth == 1 && (c == '(' || c == ',') {
+                begins = true;
+            } else if !c.is_whitespace() {
+                begins = false;
+            }
+        }
+        all.insert((name.to_owned(), options));
+    }
+    all
+}
+
+#[test]
+fn attributes_are_found_with_their_options() {
+    let found = |text| attributes(text).into_iter().collect::<Vec<_>>();
+    let one = |name: &str, options: &[&str]| {
+        vec![(
+            name.to_owned(),
+            options
+                .iter()
+                .map(|&option| option.to_owned())
+                .collect::<BTreeSet<_>>(),
+        )]
+    };
+    assert_eq!(
+        found("#[field(min = 1, default)] a: i32"),
+        one("field", &["default", "min"])
+    );
+    assert_eq!(found("`#[index]`"), one("index", &[]));
+    assert_eq!(
+        found("#[document(index(fields(a, -b), unique), collection = \"x, y\")]"),
+        one("document", &["collection", "index"])
+    );
+    assert_eq!(found("#[bucket(time = at, …)]"), one("bucket", &["time"]));
+    assert_eq!(found("#[serde(skip)] #[derive(Clone)]"), vec![]);
+}
+
+/// What a message offers is compiled: each attribute in one, with all of its options together, stands in a program that compiles.
+#[test]
+fn every_offered_attribute_stands_in_a_program_that_compiles() {
+    let mut compiled = BTreeSet::new();
+    for folder in ["ui/pass", "tests", "../examples/src"] {
+        for file in files(Path::new(folder)) {
+            // This file only speaks of them.
+            if file.extension() == Some(OsStr::new("rs")) && !file.ends_with("tests/ui.rs") {
+                compiled.extend(attributes(&fs::read_to_string(&file).unwrap()));
+            }
+        }
+    }
+    let mut missing = String::new();
+    for file in files(Path::new("ui")) {
+        if file.extension() != Some(OsStr::new("stderr")) {
+            continue;
+        }
+        let message = fs::read_to_string(&file).unwrap();
+        let said = message.lines().filter(|line| {
+            let line = line.trim_start();
+            ["error", "= note", "= help", "note"]
+                .iter()
+                .any(|begin| line.starts_with(begin))
+        });
+        for (name, options) in said.flat_map(attributes) {
+            let stands = compiled
+                .iter()
+                .any(|(other, with)| *other == name && options.is_subset(with));
+            if !stands {
+                missing.push_str(&format!("{}: `{name}` with {options:?}\n", file.display()));
+            }
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "add a program to `ui/pass` that has these attributes:\n{missing}"
+    );
 }
 
 #[test]

@@ -100,7 +100,7 @@ pub struct Tag {
 }
 
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[bucket(of = Part, items = readings, size = 50)]
+#[bucket(of = Part, size = 50)]
 pub struct Reading {
     pub at: DateTime,
 }

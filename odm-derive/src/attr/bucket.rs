@@ -1,10 +1,11 @@
 //! `#[bucket(…)]` on a struct that derives `Embed`: its values are kept in documents that hold a bounded number of them.
 
 use super::reference::{OnDelete, on_delete, truth};
-use super::{At, Count, count, keys, once, read, string, unknown, word};
+use super::{At, Count, count, keys, once, read, string, unknown, unknown_word, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
+use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Attribute, Ident, LitStr, Path, Token, parenthesized, token};
 
@@ -15,30 +16,25 @@ pub struct Bucket {
     pub of: Option<Path>,
     pub name: Option<Ident>,
     pub collection: Option<LitStr>,
-    pub as_field: Option<Ident>,
-    pub items: Option<Ident>,
-    pub page: Option<Ident>,
-    pub count: Option<Ident>,
     pub size: Option<Count>,
     pub per: Option<At<Per>>,
-    pub start: Option<Ident>,
     /// A field of the item.
     pub time: Option<Ident>,
-    pub first: Option<Ident>,
-    pub last: Option<Ident>,
-    pub sums: Vec<Sum>,
+    /// Fields of the item.
+    pub sums: Vec<Ident>,
+    /// Other names of the bucket's fields.
+    pub renames: Vec<Rename>,
     /// The fields of scopes that the buckets have.
     pub scopes: Vec<syn::Field>,
     pub on_delete: Option<At<OnDelete>>,
     pub check: Option<At<bool>>,
 }
 
-/// `stars` or `stars = total_stars` in `sum(…)`.
-pub struct Sum {
-    /// A field of the item.
-    pub field: Ident,
-    /// The bucket's field.
-    pub name: Option<Ident>,
+/// `items = notes` in `rename(…)`.
+pub struct Rename {
+    /// What the field holds: `parent`, `items`, `sum_stars`.
+    pub part: Ident,
+    pub name: Ident,
 }
 
 /// The time that one bucket is for.
@@ -66,18 +62,15 @@ impl Bucket {
             "of" => once(&mut self.of, parent(meta)?, meta),
             "name" => once(&mut self.name, ident(meta, "CommentBucket")?, meta),
             "collection" => once(&mut self.collection, string(meta, "comment_buckets")?, meta),
-            "as_field" => once(&mut self.as_field, ident(meta, "post")?, meta),
-            "items" => once(&mut self.items, ident(meta, "comments")?, meta),
-            "page" => once(&mut self.page, ident(meta, "page")?, meta),
-            "count" => once(&mut self.count, ident(meta, "count")?, meta),
             "size" => once(&mut self.size, count(meta)?, meta),
             "per" => once(&mut self.per, per(meta)?, meta),
             "time" => once(&mut self.time, ident(meta, "at")?, meta),
-            "start" => once(&mut self.start, ident(meta, "start")?, meta),
-            "first" => once(&mut self.first, ident(meta, "first")?, meta),
-            "last" => once(&mut self.last, ident(meta, "last")?, meta),
             "sum" => {
                 self.sums.extend(sums(meta)?);
+                Ok(())
+            }
+            "rename" => {
+                self.renames.extend(renames(meta)?);
                 Ok(())
             }
             "scope" => {
@@ -121,38 +114,52 @@ fn per(meta: &ParseNestedMeta) -> syn::Result<At<Per>> {
         "hour" => Per::Hour,
         "day" => Per::Day,
         "month" => Per::Month,
-        _ => return Err(syn::Error::new(given.span(), advice)),
+        _ => return Err(unknown_word(&given, "per", &["hour", "day", "month"], advice)),
     };
     Ok(At::new(per, given.span()))
 }
 
-/// `(stars, words = total_words)`.
-fn sums(meta: &ParseNestedMeta) -> syn::Result<Vec<Sum>> {
-    let advice = "`sum` names the fields of the item that are added up: `sum(stars)`, or `sum(stars = total_stars)` with the \
-                  name of the sum";
+/// `(stars, words)`.
+fn sums(meta: &ParseNestedMeta) -> syn::Result<Vec<Ident>> {
+    let advice = "`sum` names the fields of the item that are added up: `sum(stars)`, in the bucket's field `sum_stars`; \
+                  `rename(sum_stars = total_stars)` gives that another name";
+    listed(meta, advice, |content| content.parse())
+}
+
+/// `(items = notes, page = number)`.
+fn renames(meta: &ParseNestedMeta) -> syn::Result<Vec<Rename>> {
+    let advice = "`rename` gives fields of the bucket other names, by what they hold: `rename(items = notes, page = number)`";
+    listed(meta, advice, |content| {
+        let part = content.parse()?;
+        content.parse::<Token![=]>()?;
+        let name = content.parse()?;
+        Ok(Rename { part, name })
+    })
+}
+
+/// One or several in parentheses.
+fn listed<T>(
+    meta: &ParseNestedMeta,
+    advice: &str,
+    parse: impl Fn(ParseStream) -> syn::Result<T>,
+) -> syn::Result<Vec<T>> {
     if !meta.input.peek(token::Paren) {
         return Err(meta.error(advice));
     }
     let content;
     parenthesized!(content in meta.input);
-    let mut sums = Vec::new();
+    let mut list = Vec::new();
     while !content.is_empty() {
-        let field = content
-            .parse()
-            .map_err(|error| syn::Error::new(error.span(), advice))?;
-        let name = match content.parse::<Option<Token![=]>>()? {
-            Some(_) => Some(content.parse()?),
-            None => None,
-        };
-        sums.push(Sum { field, name });
+        let advised = |error: syn::Error| syn::Error::new(error.span(), advice);
+        list.push(parse(&content).map_err(advised)?);
         if !content.is_empty() {
-            content.parse::<Token![,]>()?;
+            content.parse::<Token![,]>().map_err(advised)?;
         }
     }
-    if sums.is_empty() {
+    if list.is_empty() {
         Err(syn::Error::new(meta.path.span(), advice))
     } else {
-        Ok(sums)
+        Ok(list)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `#[denormalize(…)]`, `#[subset(…)]`, `#[computed(…)]` and `#[volatile]`: what a field is derived from.
 
 use super::index::Key;
-use super::{At, Count, allowed, count, entries, keys, once, unknown, word};
+use super::{At, Count, allowed, count, entries, keys, once, unknown, unknown_word, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -218,7 +218,10 @@ impl Consistency {
             "atomic" => Consistency::Atomic,
             "eventual" => Consistency::Eventual,
             "snapshot" => Consistency::Snapshot,
-            _ => return Err(syn::Error::new(given.span(), ADVICE)),
+            _ => {
+                let known = ["atomic", "eventual", "snapshot"];
+                return Err(unknown_word(&given, "consistency", &known, ADVICE));
+            }
         };
         Ok(At::new(consistency, given.span()))
     }
@@ -332,7 +335,7 @@ impl Subset {
                     let last = match given.to_string().as_str() {
                         "first" => false,
                         "last" => true,
-                        _ => return Err(syn::Error::new(given.span(), advice)),
+                        _ => return Err(unknown_word(&given, "keep", &["first", "last"], advice)),
                     };
                     once(&mut keep, last, meta)
                 }

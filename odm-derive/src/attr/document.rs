@@ -2,7 +2,9 @@
 
 use super::index::{Collation, Index};
 use super::search::SearchIndex;
-use super::{At, derives, keys, krate, nested, number, once, read, skip, string, unknown, word};
+use super::{
+    At, derives, keys, krate, nested, number, once, read, skip, string, unknown, unknown_word, word,
+};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -325,8 +327,9 @@ impl TimeSeries {
                 let value = meta.value()?;
                 let span = value.span();
                 let given: Ident = value.parse().map_err(|_| syn::Error::new(span, advice))?;
-                if !["seconds", "minutes", "hours"].iter().any(|known| given == known) {
-                    return Err(syn::Error::new(given.span(), advice));
+                let known = ["seconds", "minutes", "hours"];
+                if !known.iter().any(|known| given == known) {
+                    return Err(unknown_word(&given, "granularity", &known, advice));
                 }
                 once(&mut granularity, given, meta)
             }
@@ -431,7 +434,7 @@ impl Validation {
             let span = value.span();
             let given: Ident = value.parse().map_err(|_| syn::Error::new(span, &advice))?;
             if !known.iter().any(|known| given == known) {
-                return Err(syn::Error::new(given.span(), advice));
+                return Err(unknown_word(&given, &word(&meta.path), known, &advice));
             }
             once(slot, given, meta)
         })?;

@@ -40,17 +40,23 @@ impl Attribute {
         self.get(name).is_some()
     }
 
-    /// The option that was meant, where another word is written: one in three of its characters may differ, or it ends early.
+    /// The option that was meant, where another word is written.
     pub fn near(&self, written: &str) -> Option<&Key> {
-        let allowed = (written.chars().count() / 3).max(1);
-        let distance = |key: &&Key| match key.name.strip_prefix(written) {
-            // `uniq` of `unique`, and not the `rename` of `rename_all`.
-            Some(rest) if written.len() > 2 && !rest.starts_with('_') => 1,
-            _ => distance(written, key.name),
-        };
-        let nearest = self.options.iter().min_by_key(distance)?;
-        (distance(&nearest) <= allowed).then_some(nearest)
+        let names = self.options.iter().map(|key| key.name);
+        self.get(near(written, names)?)
     }
+}
+
+/// The word that was meant: one in three of its characters may differ, or it ends early.
+pub fn near<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (written.chars().count() / 3).max(1);
+    let distances = known.map(|name| match name.strip_prefix(written) {
+        // `uniq` of `unique`, and not the `rename` of `rename_all`.
+        Some(rest) if written.len() > 2 && !rest.starts_with('_') => (1, name),
+        _ => (distance(written, name), name),
+    });
+    let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= allowed).then_some(nearest)
 }
 
 /// How many characters are put in, left out, replaced or exchanged with the next one to make one word of the other.
@@ -467,19 +473,13 @@ pub static BUCKET: Attribute = Attribute::new(
     "#[bucket(…)]",
     &[
         key("of", &["of = Post"]),
-        key("as_field", &["as_field = post"]),
-        key("items", &["items = comments"]),
         key("size", &["size = N"]),
         key("collection", &["collection = \"…\""]),
         key("name", &["name = CommentBucket"]),
-        key("page", &["page = name"]),
-        key("count", &["count = name"]),
         key("per", &["per = hour | day | month"]),
         key("time", &["time = field"]),
-        key("start", &["start = name"]),
-        key("first", &["first = name"]),
-        key("last", &["last = name"]),
         key("sum", &["sum(field, …)"]),
+        key("rename", &["rename(items = name, …)"]),
         key("scope", &["scope(name: Type)"]),
         ON_DELETE,
         CHECK,

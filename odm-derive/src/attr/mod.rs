@@ -384,6 +384,16 @@ pub fn word(path: &Path) -> String {
         .unwrap_or_default()
 }
 
+/// The error for a word that is none of those that an option takes: with the one that was meant where it is near, else with all.
+pub fn unknown_word(given: &syn::Ident, option: &str, known: &[&str], advice: &str) -> syn::Error {
+    let written = given.to_string();
+    let message = match keys::near(&written, known.iter().copied()) {
+        Some(near) => format!("`{option}` takes no `{written}`. Did you mean `{near}`?"),
+        None => advice.to_owned(),
+    };
+    syn::Error::new(given.span(), message)
+}
+
 /// The name of an entry, if it is one of the attribute's. Entries of generated code begin with two underscores.
 pub fn allowed(meta: &ParseNestedMeta, attribute: &keys::Attribute) -> syn::Result<String> {
     let name = word(&meta.path);

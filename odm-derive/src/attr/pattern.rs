@@ -5,6 +5,16 @@ use std::fmt::Write;
 use std::iter::Peekable;
 use std::str::Chars;
 
+/// The patterns of `email` and `url`: those of `odm/src/error/violation.rs`, as a test compares.
+pub const EMAIL: &str = "[a-zA-Z0-9.!#$%&'*+/=?\\^_`\\{|\\}~\\-]+@[a-zA-Z0-9](?:[a-zA-Z0-9\\-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9\\-]{0,61}[a-zA-Z0-9])?)*";
+pub const URL: &str = "https?://(?:[a-zA-Z0-9](?:[a-zA-Z0-9.\\-]*[a-zA-Z0-9])?|\\[[0-9a-fA-F:.]+\\])(?::[0-9]{1,5})?(?:[/?#][!-~]*)?";
+
+/// Whether a whole string matches a pattern that has been rewritten. One that is too large to be compiled is left to the server.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let whole = regex_lite::Regex::new(&format!(r"\A(?:{pattern})\z"));
+    whole.is_ok_and(|regex| regex.is_match(text)) || regex_lite::Regex::new(pattern).is_err()
+}
+
 /// The greatest number of a repetition.
 const MOST: u32 = 1000;
 /// The greatest number of groups in each other.

@@ -1,7 +1,7 @@
 //! `#[reference(…)]` and `#[parent_ref(…)]` on a field: what kind of relationship it is.
 
 use super::index::Key;
-use super::{At, Count, count, entries, keys, once, unknown, word};
+use super::{At, Count, count, entries, keys, once, unknown, unknown_word, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -224,8 +224,8 @@ pub(super) fn truth(meta: &ParseNestedMeta) -> syn::Result<At<bool>> {
 
 /// `= cascade`.
 pub(super) fn on_delete(meta: &ParseNestedMeta) -> syn::Result<At<OnDelete>> {
+    let known: Vec<_> = OnDelete::NAMES.iter().map(|(name, _)| *name).collect();
     let advice = || {
-        let known: Vec<_> = OnDelete::NAMES.iter().map(|(name, _)| *name).collect();
         format!(
             "`on_delete` is one of `{}`, without quotes: `on_delete = cascade`",
             known.join("`, `")
@@ -236,7 +236,7 @@ pub(super) fn on_delete(meta: &ParseNestedMeta) -> syn::Result<At<OnDelete>> {
     let given: Ident = value.parse().map_err(|_| syn::Error::new(span, advice()))?;
     match OnDelete::NAMES.iter().find(|(name, _)| given == name) {
         Some((_, rule)) => Ok(At::new(*rule, given.span())),
-        None => Err(syn::Error::new(given.span(), advice())),
+        None => Err(unknown_word(&given, "on_delete", &known, &advice())),
     }
 }
 

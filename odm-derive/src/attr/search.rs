@@ -1,7 +1,7 @@
 //! `search_index(…)` and `vector_index(…)` of a document: indexes of Atlas.
 
 use super::index::{dotted, has_content, paths};
-use super::{At, flag, keys, nested, number, once, string, unknown, word};
+use super::{At, flag, keys, nested, number, once, string, unknown, unknown_word, word};
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::parse::{Parse, ParseStream};
@@ -187,7 +187,7 @@ fn one_of(meta: &ParseNestedMeta, known: &[(&'static str, &'static str)]) -> syn
     let given: Ident = value.parse().map_err(|_| syn::Error::new(span, &advice))?;
     let found = known.iter().find(|(word, _)| given == word);
     found.map_or_else(
-        || Err(syn::Error::new(given.span(), advice)),
+        || Err(unknown_word(&given, &word(&meta.path), &words, &advice)),
         |(_, spelled)| Ok(*spelled),
     )
 }

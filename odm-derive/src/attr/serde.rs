@@ -49,8 +49,25 @@ impl Sides<LitStr> {
     }
 }
 
-/// One case for both directions.
+/// One case for both directions, in an attribute of this library.
 pub fn case(meta: &ParseNestedMeta) -> syn::Result<Case> {
+    read_case(meta, |name, _, known| {
+        format!("`{name}` is one of `{}`", known.join("`, `"))
+    })
+}
+
+/// The same in serde's attribute. Of a word that is no case serde's derive says the same at the same place, and the compiler shows
+/// one of two errors that are alike.
+fn case_of_serde(meta: &ParseNestedMeta) -> syn::Result<Case> {
+    read_case(meta, |name, text, known| {
+        format!(
+            "unknown rename rule `{name} = {text:?}`, expected one of \"{}\"",
+            known.join("\", \"")
+        )
+    })
+}
+
+fn read_case(meta: &ParseNestedMeta, unknown: impl Fn(&str, &str, &[&str]) -> String) -> syn::Result<Case> {
     let sides = Sides::parse(meta)?;
     let name = word(&meta.path);
     let value = |side: &Option<LitStr>| side.as_ref().map(LitStr::value);
@@ -67,11 +84,8 @@ pub fn case(meta: &ParseNestedMeta) -> syn::Result<Case> {
         return Ok(Case::Unchanged);
     };
     Case::parse(&text.value()).ok_or_else(|| {
-        let known: Vec<_> = Case::NAMES.iter().map(|(name, _)| *name).collect();
-        syn::Error::new(
-            text.span(),
-            format!("`{name}` is one of `{}`", known.join("`, `")),
-        )
+        let known: Vec<&str> = Case::NAMES.iter().map(|(name, _)| *name).collect();
+        syn::Error::new(text.span(), unknown(&name, &text.value(), &known))
     })
 }
 
@@ -133,8 +147,8 @@ impl Container {
         let mut serde = Container::default();
         read_all(cx, attrs, "serde", &keys::OF_SERDE, |meta| {
             match word(&meta.path).as_str() {
-                "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
-                "rename_all_fields" => once(&mut serde.rename_all_fields, case(meta)?, meta),
+                "rename_all" => once(&mut serde.rename_all, case_of_serde(meta)?, meta),
+                "rename_all_fields" => once(&mut serde.rename_all_fields, case_of_serde(meta)?, meta),
                 "default" => once(&mut serde.default, Default_::parse(meta)?, meta),
                 "deny_unknown_fields" => flag(&mut serde.deny_unknown_fields, meta),
                 "transparent" => flag(&mut serde.transparent, meta),
@@ -166,7 +180,7 @@ impl Variant {
         read_all(cx, attrs, "serde", &keys::OF_SERDE, |meta| {
             match word(&meta.path).as_str() {
             "rename" => once(&mut serde.rename, Sides::parse(meta)?, meta),
-            "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
+            "rename_all" => once(&mut serde.rename_all, case_of_serde(meta)?, meta),
             "alias" => {
                 serde.aliases.push(meta.value()?.parse::<LitStr>()?.value());
                 Ok(())

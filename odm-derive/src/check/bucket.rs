@@ -2,7 +2,7 @@
 
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::Count;
-use crate::attr::bucket::{Bucket, Per};
+use crate::attr::bucket::{Bucket, Per, Rename};
 use crate::attr::reference::{GREATEST_MAX, OnDelete};
 use crate::case::Case;
 use crate::ctxt::Ctxt;
@@ -18,6 +18,8 @@ const PERIOD: u64 = 200;
 
 /// A bucket with all of its names.
 pub struct Plan<'a> {
+    /// The item.
+    pub item: String,
     pub of: Path,
     pub name: Ident,
     pub collection: LitStr,
@@ -46,7 +48,29 @@ pub struct Time<'a> {
 pub struct Sum<'a> {
     pub stored: &'a str,
     pub ty: &'a Type,
+    /// What `rename` calls its field.
+    pub part: String,
     pub name: Ident,
+}
+
+impl Plan<'_> {
+    /// The fields that have a name which `rename` can change, by what they hold.
+    fn parts(&self) -> Vec<(&str, &Ident)> {
+        let mut parts = vec![
+            ("parent", &self.parent),
+            ("page", &self.page),
+            ("count", &self.count),
+            ("items", &self.items),
+        ];
+        if let Some((_, start)) = &self.period {
+            parts.push(("start", start));
+        }
+        if let Some(time) = &self.time {
+            parts.extend([("first", &time.first), ("last", &time.last)]);
+        }
+        parts.extend(self.sums.iter().map(|sum| (sum.part.as_str(), &sum.name)));
+        parts
+    }
 }
 
 /// The plan, or nothing and the errors.
@@ -74,10 +98,10 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
     time_fits(cx, bucket, &item);
     let here = container.ident.span();
     let lower = Case::Snake.of_variant(&item);
-    let or = |given: &Option<Ident>, default: &str| {
-        given
-            .clone()
-            .unwrap_or_else(|| Ident::new_raw_if_needed(default, here))
+    let made = |default: &str| Ident::new_raw_if_needed(default, here);
+    let field = |part: &str, default: &str| {
+        let renamed = bucket.renames.iter().find(|rename| rename.part == part);
+        renamed.map_or_else(|| made(default), |rename| rename.name.clone())
     };
     let parent = of
         .segments
@@ -85,44 +109,49 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
         .map(|last| Case::Snake.of_variant(&last.ident.unraw().to_string()))
         .unwrap_or_default();
     let time = bucket.time.as_ref().and_then(|name| {
-        let field = of_item(cx, container, name, "time")?;
+        let of_item = of_item(cx, container, name, "time")?;
         Some(Time {
-            stored: &field.name,
-            ty: field.ty,
-            first: or(&bucket.first, "first"),
-            last: or(&bucket.last, "last"),
+            stored: &of_item.name,
+            ty: of_item.ty,
+            first: field("first", "first"),
+            last: field("last", "last"),
         })
     });
     let sums = bucket.sums.iter().filter_map(|sum| {
-        let field = of_item(cx, container, &sum.field, "sum")?;
-        if is_no_number(field.ty) {
+        let of_item = of_item(cx, container, sum, "sum")?;
+        if is_no_number(of_item.ty) {
             cx.error(
-                &sum.field,
+                sum,
                 format!(
                     "`{}.{}` is no number that can be summed. `sum` adds up fields of the integer types, `f32` and `f64`, and \
                      `Option`s of them: name such a field, or leave out `sum`",
                     container.ident,
-                    field.label()
+                    of_item.label()
                 ),
             );
             return None;
         }
+        let part = sum_part(sum);
         Some(Sum {
-            stored: &field.name,
-            ty: field.ty,
-            name: or(&sum.name, &format!("sum_{}", field.rust)),
+            stored: &of_item.name,
+            ty: of_item.ty,
+            name: field(&part, &part),
+            part,
         })
     });
     let plan = Plan {
-        name: or(&bucket.name, &format!("{item}Bucket")),
+        name: bucket
+            .name
+            .clone()
+            .unwrap_or_else(|| made(&format!("{item}Bucket"))),
         collection: bucket
             .collection
             .clone()
             .unwrap_or_else(|| LitStr::new(&format!("{lower}_buckets"), here)),
-        parent: or(&bucket.as_field, &parent),
-        items: or(&bucket.items, &format!("{lower}s")),
-        page: or(&bucket.page, "page"),
-        count: or(&bucket.count, "count"),
+        parent: field("parent", &parent),
+        items: field("items", &format!("{lower}s")),
+        page: field("page", "page"),
+        count: field("count", "count"),
         size: match &bucket.size {
             // Another one has been refused, and the rest is checked with what may be.
             Some(size) if size.known().is_none_or(|size| (1..=GREATEST_MAX).contains(&size)) => size.clone(),
@@ -132,7 +161,7 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
         period: bucket
             .per
             .as_ref()
-            .map(|per| (per.value, or(&bucket.start, "start"))),
+            .map(|per| (per.value, field("start", "start"))),
         sums: sums.collect(),
         scopes: bucket.scopes.clone(),
         on_delete: match bucket.on_delete.as_ref().map(|at| at.value) {
@@ -143,8 +172,15 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
         check: bucket.check.as_ref().is_none_or(|check| check.value),
         time,
         of,
+        item,
     };
+    renames_fit(cx, bucket, &plan);
     names_differ(cx, &plan).then_some(plan)
+}
+
+/// The name of a sum's field, where nothing else is said.
+fn sum_part(field: &Ident) -> String {
+    format!("sum_{}", field.unraw())
 }
 
 trait NewRaw {
@@ -226,23 +262,41 @@ fn time_fits(cx: &Ctxt, bucket: &Bucket, item: &str) {
             ),
         ));
     }
-    if let (Some(start), None) = (&bucket.start, &bucket.per) {
-        cx.error(
-            start,
-            "`start` is the name of the beginning of a bucket's period, and without `per` there is none. Write `per = day`, or \
-             leave out `start`",
-        );
-    }
-    for (given, name) in [(&bucket.first, "first"), (&bucket.last, "last")] {
-        if let (Some(given), None) = (given, &bucket.time) {
-            cx.error(
-                given,
-                format!(
-                    "`{name}` is the name for the {name} time of the items, and `time` does not say which field of `{item}` that \
-                     is. Write `time = at`, or leave out `{name}`"
-                ),
-            );
-        }
+}
+
+/// `rename` names fields that the bucket has, each once.
+fn renames_fit(cx: &Ctxt, bucket: &Bucket, plan: &Plan) {
+    let parts = plan.parts();
+    for (i, Rename { part, .. }) in bucket.renames.iter().enumerate() {
+        let text = part.to_string();
+        let is_sum = bucket.sums.iter().any(|sum| sum_part(sum) == text);
+        let problem = if bucket.renames[..i].iter().any(|other| other.part == text) {
+            format!("`rename` gives `{text}` two names. Keep one of them")
+        } else if parts.iter().any(|(known, _)| *known == text) || is_sum {
+            continue;
+        } else if text == "start" {
+            "`start` is the beginning of a bucket's period, and without `per` there is none. Write `per = day`, or leave `start` \
+             out of `rename`"
+                .to_owned()
+        } else if text == "first" || text == "last" {
+            // Of a `time` that is wrong, another error says so.
+            if bucket.time.is_some() {
+                continue;
+            }
+            format!(
+                "`{text}` is the {text} time of the items, and without `time` no field of `{}` says which that is. Write `time = at` \
+                 with such a field, or leave `{text}` out of `rename`",
+                plan.item
+            )
+        } else {
+            let parts: Vec<String> = parts.iter().map(|(part, _)| format!("`{part}`")).collect();
+            format!(
+                "`rename` names a field of `{}` by what it holds, and `{text}` is none of them. They are {}",
+                plan.name,
+                parts.join(", ")
+            )
+        };
+        cx.error(part, problem);
     }
 }
 
@@ -288,39 +342,36 @@ fn of_item<'a>(cx: &Ctxt, container: &'a Container, name: &Ident, option: &str) 
 /// No two fields of the bucket have one name.
 fn names_differ(cx: &Ctxt, plan: &Plan) -> bool {
     let mut differ = true;
-    let mut known = vec!["id".to_owned(), "_id".into(), "room".into(), "version".into()];
-    let mut of = |name: &Ident| {
+    let mut known: Vec<String> = ["id", "_id", "room", "version"].map(str::to_owned).into();
+    let mut of = |name: &Ident, part: Option<&str>| {
         let text = name.unraw().to_string();
         if known.contains(&text) {
             differ = false;
+            let taken = format!("`{}` would have two fields called `{text}`", plan.name);
+            let is_twice = |part: &str| plan.sums.iter().filter(|sum| sum.part == part).count() > 1;
             cx.error(
                 name,
-                format!(
-                    "`{}` would have two fields called `{text}`. Give this one another name; `id`, `room` and `version` are \
-                     always there, and the others are named by `as_field`, `items`, `page`, `count`, `start`, `first`, `last`, \
-                     `scope(name: Type)` and `sum(field = name)`",
-                    plan.name
-                ),
+                match part {
+                    Some(part) if is_twice(part) => {
+                        format!("{taken}: `sum` names the field of the item twice. Leave one out")
+                    }
+                    Some(part) => format!(
+                        "{taken}. Give this one another name: `rename({part} = other)`; `id`, `room` and `version` are always there"
+                    ),
+                    None => format!(
+                        "{taken}. `id`, `room` and `version` are always there; of the others, `rename(…)` names one anew"
+                    ),
+                },
             );
         }
         known.push(text);
     };
-    of(&plan.parent);
-    of(&plan.page);
-    of(&plan.count);
-    of(&plan.items);
-    if let Some((_, start)) = &plan.period {
-        of(start);
+    for (part, name) in plan.parts() {
+        of(name, Some(part));
     }
-    if let Some(time) = &plan.time {
-        of(&time.first);
-        of(&time.last);
+    for name in plan.scopes.iter().filter_map(|field| field.ident.as_ref()) {
+        of(name, None);
     }
-    plan.sums.iter().for_each(|sum| of(&sum.name));
-    plan.scopes
-        .iter()
-        .filter_map(|field| field.ident.as_ref())
-        .for_each(of);
     differ
 }
 

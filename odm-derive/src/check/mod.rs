@@ -17,7 +17,7 @@ mod rules;
 mod search;
 mod several;
 mod union;
-mod value_rules;
+pub mod value_rules;
 
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::access::Access;

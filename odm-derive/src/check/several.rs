@@ -77,6 +77,18 @@ pub fn of_enum(cx: &Ctxt, container: &Container, common: &Container, document: &
                 continue;
             }
         };
+        if ty::is_known(field.ty) {
+            cx.error(
+                field.ty,
+                format!(
+                    "`{0}::{ident}` holds a `{1}`, and each variant of an enum of documents holds a document. Write a struct: \
+                     `#[derive(Document, …)] #[document(variant_of = {0})] struct {ident} {{ … }}`, and here `{ident}({ident})`",
+                    container.ident,
+                    ty::text(field.ty)
+                ),
+            );
+            continue;
+        }
         if !variant.serde.aliases.is_empty() {
             cx.error(
                 ident,

@@ -5,6 +5,7 @@ use crate::ast::Field;
 use crate::attr::copy::Copy;
 use crate::attr::reference::OnDelete;
 use crate::attr::{Count, Number};
+use crate::check::value_rules;
 use crate::ty;
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -189,6 +190,7 @@ fn constants(target: &Target, field: &Field) -> TokenStream {
             );
         }
     }
+    out_of_range(target, field, &mut message);
     // The count and the room of a bucket are bounded by its size.
     let (min, max) = (&field.field.min, &field.field.max);
     for (option, at) in [("min", min), ("max", max)] {
@@ -213,6 +215,43 @@ fn constants(target: &Target, field: &Field) -> TokenStream {
         );
     }
     out
+}
+
+/// A default within the range and the length of its field, where one of them is a constant.
+fn out_of_range(target: &Target, field: &Field, message: &mut impl FnMut(Span, TokenStream)) {
+    let odm = &target.odm;
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let Some(default) = &field.field.default else {
+        return;
+    };
+    let option = |value: Option<TokenStream>| match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    };
+    let (min, max) = (&field.field.min, &field.field.max);
+    let bounds = [min, max].into_iter().flatten();
+    if let Some(number) = value_rules::number(field)
+        && field.field.has_range()
+        && (number.constant().is_some() || bounds.into_iter().any(|at| at.value.constant().is_some()))
+    {
+        let number = number.value(odm);
+        let [min, max] = [min, max].map(|at| option(at.as_ref().map(|at| at.value.value(odm))));
+        message(
+            default.span(),
+            quote!(default_in_range(#number, #min, #max, #owner, #rust, #text)),
+        );
+    }
+    let (min, max) = (&field.field.min_len, &field.field.max_len);
+    let bounds = [min, max].into_iter().flatten();
+    if let Some(length) = value_rules::length(field)
+        && bounds.into_iter().any(|count| count.constant().is_some())
+    {
+        let [min, max] = [min, max].map(|count| option(count.as_ref().map(|count| count.signed(odm))));
+        message(
+            default.span(),
+            quote!(default_of_length(#length as i128, #min, #max, #owner, #rust, #text)),
+        );
+    }
 }
 
 /// Where one of them is a constant.

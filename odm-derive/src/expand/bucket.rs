@@ -2,15 +2,16 @@
 //!
 //! The document is emitted with its derives, so that its validator, indexes, paths and joins are those of any other.
 
+use super::common_traits::{self, Part};
 use super::{Target, generics, if_serde};
 use crate::attr::Count;
 use crate::attr::bucket::Per;
 use crate::check::bucket::{Plan, sum_type};
-use proc_macro2::TokenStream;
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Ident, LitStr};
+use syn::{Ident, LitStr, parse_quote};
 
 pub fn define(target: &Target, plan: &Plan) -> TokenStream {
     let document = document(target, plan);
@@ -24,6 +25,22 @@ pub fn stand_in(target: &Target, plan: &Plan) -> TokenStream {
     let document = document(target, plan);
     let implementation = implement(target, plan);
     quote!(#document #implementation)
+}
+
+/// The tokens, all of them at one place.
+fn at(span: Span, tokens: TokenStream) -> TokenStream {
+    let tokens = tokens.into_iter().map(|token| match token {
+        TokenTree::Group(group) => {
+            let mut inner = Group::new(group.delimiter(), at(span, group.stream()));
+            inner.set_span(span);
+            TokenTree::Group(inner)
+        }
+        mut other => {
+            other.set_span(other.span().located_at(span));
+            other
+        }
+    });
+    tokens.collect()
 }
 
 fn text(ident: &Ident) -> String {
@@ -44,6 +61,9 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
         size,
         ..
     } = plan;
+    let name_span = name.span();
+    // The compiler names this place where the parent is no document.
+    let reference = at(of.span(), quote!(#odm::Ref<#of>));
     let path = |path: &dyn quote::ToTokens| {
         let text = crate::ty::text(path);
         LitStr::new(&text, name.span())
@@ -92,18 +112,18 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             pub #last: ::core::option::Option<#odm::DateTime>,
         }
     });
+    let total = |ty: &syn::Type| match sum_type(ty) {
+        Some("i64") => quote!(i64),
+        Some(_) => quote!(f64),
+        None => quote!(<#ty as #odm::Summable>::Sum),
+    };
     let sums = plan.sums.iter().map(|sum| {
-        let (name, ty) = (&sum.name, sum.ty);
+        let (name, total) = (&sum.name, total(sum.ty));
         let doc = format!(" The sum of the items' `{}`.", sum.stored);
-        let total = match sum_type(ty) {
-            Some("i64") => quote!(i64),
-            Some(_) => quote!(f64),
-            None => quote!(<#ty as #odm::Summable>::Sum),
-        };
         quote!(#[doc = #doc] pub #name: #total,)
     });
     let with = if_serde::field(odm);
-    let types: Vec<TokenStream> = [quote!(#odm::Ref<#of>), quote!(::std::vec::Vec<#this>)]
+    let types: Vec<TokenStream> = [reference.clone(), quote!(::std::vec::Vec<#this>)]
         .into_iter()
         .chain(plan.scopes.iter().map(|field| field.ty.to_token_stream()))
         .collect();
@@ -118,6 +138,42 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             pub #name: #ty,
         }
     });
+    let part = |name: &Ident, ty: TokenStream| Part::new(name.clone(), parse_quote!(#ty));
+    let named = |name: &str| Ident::new(name, name_span);
+    let moment = || quote!(::core::option::Option<#odm::DateTime>);
+    let mut parts = vec![
+        part(&named("id"), quote!(#odm::ObjectId)),
+        part(parent, reference.clone()),
+    ];
+    parts.extend(
+        plan.period
+            .iter()
+            .map(|(_, start)| part(start, quote!(#odm::DateTime))),
+    );
+    parts.extend([
+        part(page, quote!(i32)),
+        part(count, quote!(i32)),
+        part(items, quote!(::std::vec::Vec<#this>)),
+    ]);
+    parts.extend(
+        plan.time
+            .iter()
+            .flat_map(|time| [part(&time.first, moment()), part(&time.last, moment())]),
+    );
+    parts.extend(plan.sums.iter().map(|sum| Part {
+        has_all: true,
+        ..part(&sum.name, total(sum.ty))
+    }));
+    parts.extend(
+        plan.scopes
+            .iter()
+            .filter_map(|field| Some(part(field.ident.as_ref()?, field.ty.to_token_stream()))),
+    );
+    parts.extend([
+        part(&named("room"), quote!(i32)),
+        part(&named("version"), quote!(i64)),
+    ]);
+    let common = common_traits::implement(odm, name, &text(name), &parts);
     let doc = format!(
         " Up to {written} of the `{this}` that belong to one document. Items are written by `odm.buckets::<{this}>()`.",
         this = target.container.name()
@@ -128,9 +184,6 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             #krate::Document,
             #odm::serde::Serialize,
             #odm::serde::Deserialize,
-            ::core::clone::Clone,
-            ::core::fmt::Debug,
-            ::core::cmp::PartialEq,
         )]
         #[serde(crate = #serde_path)]
         #bounds
@@ -149,7 +202,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             /// The document that the items belong to.
             #[parent_ref(order(#order), index = false, on_delete = #on_delete #check)]
             #with
-            pub #parent: #odm::Ref<#of>,
+            pub #parent: #reference,
             #start
             /// Its number among those that follow each other, from 1.
             #[field(min = 1)]
@@ -170,6 +223,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             /// One more with every write, by which a change of an item sees that nothing came between.
             pub version: i64,
         }
+        #common
     }
 }
 
@@ -220,7 +274,9 @@ fn implement(target: &Target, plan: &Plan) -> TokenStream {
         }
     });
     let mut generics = target.container.generics.clone();
-    let parent_type = generics::with_document(&mut generics, krate, "__Parent", of);
+    let parent_type = generics::with_type(&mut generics, odm, "__Parent", of);
+    let predicates = &mut generics.make_where_clause().predicates;
+    predicates.push(parse_quote!(#parent_type: #odm::Identified));
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]

@@ -1,5 +1,6 @@
 //! The sources of derived fields, as constants; the structs of copies; and assertions about the sources.
 
+use super::common_traits::{self, Part};
 use super::{Target, generics, if_serde, index};
 use crate::ast::{Container, Field};
 use crate::attr::At;
@@ -12,7 +13,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Ident, Path, Type, Visibility};
+use syn::{Ident, Path, Type, Visibility, parse_quote};
 
 fn consistency(odm: &TokenStream, consistency: Option<&At<Consistency>>) -> TokenStream {
     let mode = match consistency.map(|at| at.value) {
@@ -238,6 +239,56 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
     }
 }
 
+/// The ways from the fields to what they are copies of in the end, by their positions.
+pub fn ways(target: &Target) -> TokenStream {
+    let (odm, this, owner) = (&target.odm, &target.this, target.container.name());
+    let ways = target.fields.iter().enumerate().filter_map(|(i, field)| {
+        let Some(Copy::Field(copy)) = &field.copy else { return None };
+        // What is copied once updates nothing.
+        let once = matches!(copy.consistency.as_ref().map(|at| at.value), Some(Consistency::Snapshot));
+        if once || target.is_generic() {
+            return None;
+        }
+        let document = through(target, copy)?.document;
+        let (source, rust) = (&copy.field, &field.rust);
+        let paths = paths(target, &document, source.span());
+        let path = quote_spanned!(source.span()=> || #paths.#source);
+        let place = quote!(::core::concat!(::core::module_path!(), ":", ::core::line!(), ":", ::core::column!()));
+        Some(quote!(#i => #odm::check::Way::of(#place, #owner, #rust, #odm::check::way::<__Steps, _, _, _, _>(#path)),))
+    });
+    let ways: TokenStream = ways.collect();
+    let way = (!ways.is_empty()).then(|| {
+        quote! {
+            const WAY: #odm::check::Way = match __FIELD {
+                #ways
+                _ => #odm::check::Way::END,
+            };
+        }
+    });
+    let mut generics = generics::owned(target.container.generics);
+    generics.params.push(parse_quote!(const __FIELD: usize));
+    generics.params.push(parse_quote!(__Steps: #odm::check::Steps));
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::check::CopiesOf<__FIELD, __Steps> for #this #where_clause {
+            #way
+        }
+    }
+}
+
+/// The same of a document with errors, of which nothing is known.
+pub fn no_ways(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let mut generics = generics::owned(target.container.generics);
+    generics.params.push(parse_quote!(const __FIELD: usize));
+    generics.params.push(parse_quote!(__Steps));
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        impl #impl_generics #odm::check::CopiesOf<__FIELD, __Steps> for #this #where_clause {}
+    }
+}
+
 /// Assertions about the sources, in items of their own, since no constant of this type may need one of the other document,
 /// which may have copies of this one.
 pub fn checks(target: &Target) -> TokenStream {
@@ -306,13 +357,27 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 quote_spanned!(ty.span()=> #odm::check::source::<#reference, _, _, _, _>(#source).#call::<#ty>();),
             );
             let within = super::reference::holds_volatile(target, field);
+            let position = target.fields.iter().position(|other| other.rust == field.rust);
+            // Of the copies in an embedded struct, the graph of all models tells.
+            let is_of_document =
+                target.container.copies.is_none() && !target.is_generic() && target.is_document;
+            let ends = position.filter(|_| is_of_document).map(|position| {
+                constant(
+                    copy.field.span(),
+                    quote_spanned! {copy.field.span()=>
+                        #odm::check::circular(
+                            &<#this as #odm::check::CopiesOf<#position, #odm::check::AllSteps>>::WAY, #owner, #rust, #text,
+                        )
+                    },
+                )
+            });
             let worth = constant(
                 copy.field.span(),
                 quote_spanned! {copy.field.span()=>
                     #odm::check::copyable::<#document>(#name, #owner, #rust, #text, #within, #shown)
                 },
             );
-            quote!(#typed #worth)
+            quote!(#typed #worth #ends)
         }
         Copy::Entry(entry) => {
             let (item, of) = (item(field), path(&entry.of));
@@ -488,13 +553,13 @@ fn define_one(
         .chain(listed.iter().map(|field| field.ty.to_token_stream()))
         .collect();
     let (bounds, with) = (if_serde::bounds(&odm, &types), if_serde::field(&odm));
-    let shown = listed
-        .iter()
-        .filter_map(|field| field.ident.as_ref())
-        .map(|ident| {
-            let name = ident.unraw().to_string();
-            quote!(.field(#name, &self.#ident))
-        });
+    let mut parts = vec![Part::new(format_ident!("id"), parse_quote!(#krate::Ref<#of>))];
+    parts.extend(
+        listed
+            .iter()
+            .filter_map(|field| Some(Part::new(field.ident.clone()?, field.ty.clone()))),
+    );
+    let common = common_traits::implement(&odm, ident, &called, &parts);
     let there = ["Embed", "Serialize", "Deserialize", "Clone", "Debug", "PartialEq"];
     let derives = derives.iter().filter(|path| {
         let last = path.segments.last().map(|last| last.ident.to_string());
@@ -511,7 +576,7 @@ fn define_one(
         #names
         #[doc = #doc]
         #[derive(
-            #krate::Embed, #odm::serde::Serialize, #odm::serde::Deserialize, ::core::clone::Clone, ::core::cmp::PartialEq,
+            #krate::Embed, #odm::serde::Serialize, #odm::serde::Deserialize,
             #(#derives,)*
         )]
         #[serde(crate = #serde, rename = #called)]
@@ -525,12 +590,7 @@ fn define_one(
             pub id: #krate::Ref<#of>,
             #(#fields)*
         }
-        #[automatically_derived]
-        impl ::core::fmt::Debug for #ident {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.debug_struct(#called).field("id", &self.id)#(#shown)*.finish()
-            }
-        }
+        #common
     }
 }
 
@@ -570,6 +630,13 @@ fn entry(target: &Target, of: &TokenStream, name: &str) -> TokenStream {
         impl #impl_generics #odm::Entry for #this #where_clause {
             type Of = #document;
             const ID: &'static str = #name;
+        }
+        #[automatically_derived]
+        impl #odm::Pointer for #this {
+            const TARGETS: &'static [#odm::TargetMeta] = <#this as #odm::Entry>::TARGETS_OF;
+            const UNION: bool = false;
+            const WITHIN: ::core::option::Option<&'static str> =
+                ::core::option::Option::Some(<#this as #odm::Entry>::ID);
         }
         #odm::reference_of_one!([] #this);
     }

@@ -31,6 +31,7 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
 fn expand(container: &Container, document: &Document) -> TokenStream {
     let mut target = Target::new(container, document.krate.clone());
     target.unique = meta::unique(container, document);
+    target.is_document = true;
     target.is_bucket = document.items.is_some();
     let managed = |field: &Field| meta::managed(&container.roles, field);
     let paths = paths::define(&target, |field| {
@@ -60,6 +61,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let checks = reference::checks(&target, &target.fields);
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::checks(&target);
+    let ways = copy::ways(&target);
     let entries = copy::define(container, container.vis, &target.krate, &document.derives);
     let size = (!target.is_generic()).then(|| meta::too_large(&target));
     let order = meta::id_order(&target, document);
@@ -87,6 +89,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
         #checks
         #unions
         #copies
+        #ways
         #entries
         #size
         #order
@@ -100,9 +103,9 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
     let (_, ty_generics, _) = target.container.generics.split_for_impl();
     let id = target.fields.iter().find(|field| roles.is_id(field));
     let (id_name, id_ty) = (id.map(|field| field.ident()), id.map(|field| field.ty));
-    // The compiler names this place where the type of the id is private and the document is not.
-    let id_type = quote_spanned!(id_ty.span()=> type Id = #id_ty;);
     let new = target.new_ident();
+    let new_ty = quote!(#new #ty_generics);
+    let identified = id_ty.map(|ty| targets::identified(target, ty, &new_ty, ty.span()));
     let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
     let paths_value = paths::value(target);
     let fresh = new::fresh(target);
@@ -143,14 +146,13 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
             }
         });
     quote! {
+        #identified
         #[automatically_derived]
         impl #impl_generics #odm::Paths for #paths #where_clause {
             type Document = #this;
         }
         #[automatically_derived]
         impl #impl_generics #krate::Document for #this #where_clause {
-            #id_type
-            type New = #new #ty_generics;
             type Paths = #paths;
             #constants
             const META: &'static #odm::DocumentMeta = {
@@ -160,7 +162,7 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
             fn paths() -> Self::Paths {
                 #paths_value
             }
-            fn id(&self) -> &Self::Id {
+            fn id(&self) -> &#id_ty {
                 &self.#id_name
             }
             fn fresh(new: Self::New, now: #odm::DateTime) -> #odm::Fresh<Self> {

@@ -3,7 +3,7 @@
 use super::value::{compared, compared_as, null_of, stored_like};
 use super::{
     Target, asserts, bucket, codec, copy, described, enums, fielded, generics, names, numbered, patch, paths,
-    reference, stored, union,
+    reference, stored, targets, union,
 };
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
@@ -52,6 +52,7 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         _ => stored::of_struct(&target),
     };
     let marker = marker(&target);
+    let no_document = targets::no_document(&target);
     let described = embed.repr.is_none().then(|| described::of_embedded(&target));
     let id = embed.id.then(|| id(&target));
     let unions = union::define(target.references(), container.vis, &target.krate);
@@ -63,7 +64,7 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         let derives: Vec<_> = embed.derives.iter().collect();
         patch::define(&target, false, &derives)
     });
-    quote!(#body #coded #marker #described #id #unions #copies #checks #entries #bucket #patch)
+    quote!(#body #coded #marker #no_document #described #id #unions #copies #checks #entries #bucket #patch)
 }
 
 fn marker(target: &Target) -> TokenStream {

@@ -66,7 +66,7 @@ pub fn never_embedded(target: &Target) -> TokenStream {
     generics
         .make_where_clause()
         .predicates
-        .push(syn::parse_quote!(#odm::Declared<'odm>: #odm::EmbedInsteadOfDocument<#this>));
+        .push(syn::parse_quote!(#odm::Application<'odm>: #odm::Embeds<#this>));
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]

@@ -4,6 +4,7 @@ pub mod asserts;
 pub mod bucket;
 pub mod builder;
 pub mod codec;
+pub mod common_traits;
 pub mod copy;
 pub mod described;
 pub mod document;

@@ -326,21 +326,21 @@ pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics
     let only = |generics: &mut syn::Generics, bound: TokenStream| {
         generics.params.insert(0, syn::parse_quote!('odm));
         let predicates = &mut generics.make_where_clause().predicates;
-        predicates.push(syn::parse_quote!(#odm::Declared<'odm>: #bound));
+        predicates.push(syn::parse_quote!(#odm::Application<'odm>: #bound));
     };
     let (mut inserted, mut replaced, mut deleted) = (generics.clone(), generics.clone(), generics.clone());
     if let Some(items) = &document.items {
-        only(&mut inserted, quote!(#odm::PushInsteadOfInsert<#items, #this>));
-        only(&mut replaced, quote!(#odm::PushInsteadOfInsert<#items, #this>));
+        only(&mut inserted, quote!(#odm::WritesBuckets<#items, #this>));
+        only(&mut replaced, quote!(#odm::WritesBuckets<#items, #this>));
     }
     if document.view.is_some() {
         for generics in [&mut inserted, &mut replaced, &mut deleted] {
-            only(generics, quote!(#odm::WriteWhatTheViewShows<#this>));
+            only(generics, quote!(#odm::WritesViews<#this>));
         }
     }
     if document.time_series.is_some() {
-        only(&mut replaced, quote!(#odm::InsertMeasurements<#this>));
-        only(&mut deleted, quote!(#odm::InsertMeasurements<#this>));
+        only(&mut replaced, quote!(#odm::ChangesMeasurements<#this>));
+        only(&mut deleted, quote!(#odm::ChangesMeasurements<#this>));
     }
     let (replaced_generics, _, replaced_where) = replaced.split_for_impl();
     let (deleted_generics, _, deleted_where) = deleted.split_for_impl();

@@ -410,11 +410,10 @@ fn unique(target: &Target, field: &Field, by: &Ident) -> TokenStream {
         by.span(),
         quote_spanned!(by.span()=> #odm::check::key_like_id::<#ty>(#name, #owner, #rust, #text)),
     );
-    let krate = &target.krate;
     let types = quote_spanned! {by.span()=>
         #odm::check::Types<
             <#ty as #odm::ReferenceTo>::Key,
-            <<#ty as #odm::ReferenceTo>::Target as #krate::Document>::Id,
+            <<#ty as #odm::ReferenceTo>::Target as #odm::Identified>::Id,
         >
     };
     // The compiler does not compute a constant whose types are wrong, so that this is said alone.

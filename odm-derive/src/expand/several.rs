@@ -2,7 +2,7 @@
 
 use super::meta::{self, InCollection};
 use super::variants::path_ident;
-use super::{Target, codec, fielded, generics, index, names, paths, reference, stored, targets};
+use super::{Target, codec, copy, fielded, generics, index, names, paths, reference, stored, targets};
 use crate::ast::{Container, Data, Style};
 use crate::attr::document::Document;
 use crate::ctxt::Ctxt;
@@ -43,18 +43,24 @@ fn common(input: &DeriveInput, document: &Document, krate: &Path) -> DeriveInput
         }
     }
     let is_id = |field: &syn::Field| field.ident.as_ref().is_some_and(|name| name == "id");
-    let first = match &input.data {
-        syn::Data::Enum(data) => data.variants.iter().find_map(|variant| match &variant.fields {
-            syn::Fields::Unnamed(fields) if fields.unnamed.len() == 1 => fields.unnamed.first(),
-            _ => None,
-        }),
+    let variants = match &input.data {
+        syn::Data::Enum(data) => data.variants.iter().collect(),
+        _ => Vec::new(),
+    };
+    let of_variant = |variant: &&syn::Variant| match &variant.fields {
+        syn::Fields::Unnamed(fields) if fields.unnamed.len() == 1 => Some(fields.unnamed[0].ty.clone()),
         _ => None,
     };
-    let id = first.filter(|_| !fields.iter().any(is_id)).map(|first| {
-        let ty = &first.ty;
-        let id = quote_spanned!(ty.span()=> <#ty as #krate::Document>::Id);
-        quote!(#[serde(rename = "_id")] #vis id: #id,)
-    });
+    let types: Vec<Type> = variants.iter().filter_map(of_variant).collect();
+    let odm = quote!(#krate::__private);
+    let id = match types.iter().find(|ty| !crate::ty::is_known(ty)) {
+        Some(ty) => Some(quote_spanned!(ty.span()=> <#ty as #odm::Identified>::Id)),
+        // Of variants that are visibly no documents an error says so.
+        None => (!types.is_empty()).then(|| quote!(#odm::ObjectId)),
+    };
+    let id = id
+        .filter(|_| !fields.iter().any(is_id))
+        .map(|id| quote!(#[serde(rename = "_id")] #vis id: #id,));
     syn::parse_quote! {
         #vis struct #ident {
             #id
@@ -79,7 +85,8 @@ pub fn each<'a>(container: &'a Container<'a>) -> Vec<Variant<'a>> {
         let [field] = variant.fields.as_slice() else {
             return None;
         };
-        if variant.style != Style::Newtype {
+        // Of a type that is visibly no document an error says so.
+        if variant.style != Style::Newtype || crate::ty::is_known(field.ty) {
             return None;
         }
         Some(Variant {
@@ -153,15 +160,21 @@ fn expand(container: &Container, common: &Container, declared: &Document) -> Tok
     }
 }
 
-/// The document of a variant as one, named where its type is written.
-fn as_document(krate: &Path, variant: &Variant) -> TokenStream {
-    let ty = variant.ty;
-    quote_spanned!(ty.span()=> <#ty as #krate::Document>)
+/// The document of a variant as one of the enum's, named where its type is written.
+fn as_variant(target: &Target, variant: &Variant) -> TokenStream {
+    let (odm, this, ty) = (&target.odm, &target.this, variant.ty);
+    quote_spanned!(ty.span()=> <#ty as #odm::several::StoredWith<#this>>)
+}
+
+/// The type of what the application supplies of a variant.
+fn new_of(target: &Target, variant: &Variant) -> TokenStream {
+    let (odm, ty) = (&target.odm, variant.ty);
+    quote_spanned!(ty.span()=> <#ty as #odm::Identified>::New)
 }
 
 /// `NewEvent`: what the application supplies of one of the variants.
 pub fn new(target: &Target, container: &Container, declared: &Document, variants: &[Variant]) -> TokenStream {
-    let (krate, vis, ident) = (&target.krate, container.vis, target.new_ident());
+    let (vis, ident) = (container.vis, target.new_ident());
     let derives: Vec<&Path> = declared.new_derives.iter().chain(&declared.derives).collect();
     let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
     let doc = format!(
@@ -169,12 +182,12 @@ pub fn new(target: &Target, container: &Container, declared: &Document, variants
         container.name()
     );
     let each = variants.iter().map(|variant| {
-        let (name, one) = (variant.ident, as_document(krate, variant));
-        quote!(#name(#one::New),)
+        let (name, new) = (variant.ident, new_of(target, variant));
+        quote!(#name(#new),)
     });
     quote! {
         #[doc = #doc]
-        #[allow(missing_docs, dead_code)]
+        #[allow(missing_docs, dead_code, private_interfaces)]
         #derives
         #vis enum #ident {
             #(#each)*
@@ -205,7 +218,8 @@ fn implement(
         .iter()
         .find(|field| target.container.roles.is_id(field));
     let id_ty = id.map(|field| field.ty);
-    let id_type = quote_spanned!(variants.first().map(|variant| variant.ty).span()=> type Id = #id_ty;);
+    let span = variants.first().map(|variant| variant.ty).span();
+    let identified = id_ty.map(|ty| targets::identified(target, ty, &quote!(#new), span));
     let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
     let paths_value = paths_value(target, variants);
     let shape = implement_shape(target, container, variants);
@@ -216,50 +230,53 @@ fn implement(
         &InCollection::declared(target, declared, several),
     );
     let sizes = variants.iter().map(|variant| {
-        let one = as_document(krate, variant);
-        quote!(#one::MAX_BSON_SIZE)
+        let one = as_variant(target, variant);
+        quote!(#one::VARIANT_SIZE)
     });
     let indexes = variants.iter().map(|variant| {
-        let (name, one) = (variant.name, as_document(krate, variant));
+        let (name, one) = (variant.name, as_variant(target, variant));
         quote! {
             #odm::OtherIndexes {
                 variant: ::core::option::Option::Some(#name),
-                indexes: #one::META.indexes,
+                indexes: #one::VARIANT_META.indexes,
             }
         }
     });
     let of = |method: TokenStream| {
         arms(target, variants, |variant| {
-            let one = as_document(krate, variant);
+            let one = as_variant(target, variant);
             quote!(#one::#method)
         })
     };
-    let (ids, touched) = (of(quote!(id(document))), of(quote!(touch(document, now))));
+    let (ids, touched) = (
+        of(quote!(variant_id(document))),
+        of(quote!(variant_touch(document, now))),
+    );
     let (versions, set) = (
-        of(quote!(version(document))),
-        of(quote!(set_version(document, version))),
+        of(quote!(variant_version(document))),
+        of(quote!(variant_set_version(document, version))),
     );
     let fresh = variants.iter().map(|variant| {
-        let (name, one) = (variant.ident, as_document(krate, variant));
-        quote!(#new::#name(new) => #odm::several::fresh(#one::fresh(new, now), #ident::#name),)
+        let (name, one) = (variant.ident, as_variant(target, variant));
+        quote!(#new::#name(new) => #odm::several::fresh(#one::variant_fresh(new, now), #ident::#name),)
     });
     let from_new = variants.iter().map(|variant| {
-        let (name, ty) = (variant.ident, variant.ty);
-        let from = quote_spanned!(ty.span()=> <#ty as #odm::FromNew>);
-        quote!(#new::#name(new) => #ident::#name(#from::from_new(new, now)),)
+        let (name, one) = (variant.ident, as_variant(target, variant));
+        quote!(#new::#name(new) => #ident::#name(#one::variant_from_new(new, now)),)
     });
     let one_name = names::checks_of_struct(target).item;
     let keys = index::any_key(target, &syn::Generics::default());
+    let ways = copy::no_ways(target);
     quote! {
         #shape
+        #ways
+        #identified
         #[automatically_derived]
         impl #odm::Paths for #paths {
             type Document = #this;
         }
         #[automatically_derived]
         impl #krate::Document for #this {
-            #id_type
-            type New = #new;
             type Paths = #paths;
             const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::greatest(&[#(#sizes),*]);
             const KIND: #odm::several::Kind = #odm::several::Kind::Enum;
@@ -296,11 +313,24 @@ fn implement(
 }
 
 /// The documents as they are stored, by their variants.
-pub fn implement_shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+fn implement_shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+    implement_shape_of(target, container, variants, |variant| {
+        let one = as_variant(target, variant);
+        quote!(#one::VARIANT_FIELDS)
+    })
+}
+
+/// The same with the fields of each variant.
+pub fn implement_shape_of(
+    target: &Target,
+    container: &Container,
+    variants: &[Variant],
+    fields: impl Fn(&Variant) -> TokenStream,
+) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let (name, tag) = (container.name(), tag(container));
     let shapes = variants.iter().map(|variant| {
-        let (name, ty) = (variant.name, variant.ty);
+        let (name, ty, fields) = (variant.name, variant.ty, fields(variant));
         let rust = variant.ident.unraw().to_string();
         let json = super::enums::json_name(variant.ast);
         quote! {
@@ -310,7 +340,7 @@ pub fn implement_shape(target: &Target, container: &Container, variants: &[Varia
                 body: #odm::Body::Struct(&#odm::StructShape {
                     ty: ::core::option::Option::Some(::core::any::type_name::<#ty>),
                     name: #rust,
-                    fields: <#ty as #odm::Fielded>::FIELDS,
+                    fields: #fields,
                     deny_unknown: false,
                 }),
             }
@@ -331,11 +361,11 @@ pub fn implement_shape(target: &Target, container: &Container, variants: &[Varia
 
 /// The variants in the constants of the enum.
 fn several(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
-    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (odm, this) = (&target.odm, &target.this);
     let tag = tag(container);
     let documents = variants.iter().map(|variant| {
-        let one = as_document(krate, variant);
-        quote!(|| #one::META)
+        let one = as_variant(target, variant);
+        quote!(|| #one::VARIANT_META)
     });
     quote! {
         #odm::Several::Enum {
@@ -462,22 +492,38 @@ fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> Tok
 }
 
 /// That a document and a new one of each variant can be inserted.
-pub fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream {
+fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream {
+    let (odm, ident) = (&target.odm, target.container.ident);
+    insertable_variants_by(target, variants, |variant| {
+        let (name, one) = (variant.ident, as_variant(target, variant));
+        quote!(#odm::several::fresh(#one::variant_fresh(self, now), #ident::#name))
+    })
+}
+
+/// The same with the expression that makes a document of a new variant.
+pub fn insertable_variants_by(
+    target: &Target,
+    variants: &[Variant],
+    fresh: impl Fn(&Variant) -> TokenStream,
+) -> TokenStream {
     let (krate, odm, this, ident) = (&target.krate, &target.odm, &target.this, target.container.ident);
     let each = variants.iter().map(|variant| {
-        let (name, ty, one) = (variant.ident, variant.ty, as_document(krate, variant));
+        let (name, ty, fresh) = (variant.ident, variant.ty, fresh(variant));
+        let new = new_of(target, variant);
         // The compiler names the place of the header where the type is no document.
         quote_spanned! {ty.span()=>
             #[automatically_derived]
+            #[allow(private_interfaces)]
             impl #krate::__private::Insertable<#this> for #ty {
                 fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {
                     #odm::Fresh::Whole(#ident::#name(self))
                 }
             }
             #[automatically_derived]
-            impl #krate::__private::Insertable<#this> for #one::New {
+            #[allow(private_interfaces)]
+            impl #krate::__private::Insertable<#this> for #new {
                 fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {
-                    #odm::several::fresh(#one::fresh(self, now), #ident::#name)
+                    #fresh
                 }
             }
         }
@@ -487,17 +533,17 @@ pub fn insertable_variants(target: &Target, variants: &[Variant]) -> TokenStream
 
 /// Each variant is declared as one, has the common fields with their types, and an id of the same type.
 fn checks(target: &Target, container: &Container, declared: &Document, variants: &[Variant]) -> TokenStream {
-    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (odm, this) = (&target.odm, &target.this);
     let (name, tag) = (container.name(), tag(container));
     let append_only = declared.append_only.is_some();
     let each = variants.iter().map(|variant| {
-        let (ty, span, one) = (variant.ty, variant.ty.span(), as_document(krate, variant));
+        let (ty, span, one) = (variant.ty, variant.ty.span(), as_variant(target, variant));
         let rust = crate::ty::text(ty);
         let fields = target.fields.iter().map(|field| {
             let (own, field_ty) = (field.ident(), field.ty);
             let span = field_ty.span();
             if target.container.roles.is_id(field) {
-                let id = quote!(#one::id(document));
+                let id = quote!(#one::variant_id(document));
                 quote_spanned!(span=> let _: &#field_ty = #id;)
             } else {
                 quote_spanned!(span=> let _: &#field_ty = &document.#own;)
@@ -507,7 +553,6 @@ fn checks(target: &Target, container: &Container, declared: &Document, variants:
             "`append_only` is declared for `{rust}` or for `{name}` alone: write it on the enum and on all variants, or on none"
         );
         quote_spanned! {span=>
-            const _: () = #odm::several::declared::<#ty, #this>();
             const _: () = {
                 #[allow(dead_code)]
                 fn has_common_fields(document: &#ty) {
@@ -517,12 +562,12 @@ fn checks(target: &Target, container: &Container, declared: &Document, variants:
             const _: () = {
                 if let ::core::option::Option::Some(message) = #odm::several::unlike(
                     (#name, <#this as #odm::Fielded>::FIELDS),
-                    (#rust, <#ty as #odm::Fielded>::FIELDS),
+                    (#rust, #one::VARIANT_FIELDS),
                     #tag,
                 ) {
                     ::core::panic!("{}", message.as_str());
                 }
-                if #one::META.append_only != #append_only {
+                if #one::VARIANT_META.append_only != #append_only {
                     ::core::panic!(#unlike);
                 }
             };

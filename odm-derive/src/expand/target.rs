@@ -20,6 +20,8 @@ pub struct Target<'a> {
     pub fields: Vec<&'a Field<'a>>,
     /// Those whose values differ in all documents.
     pub unique: Vec<String>,
+    /// It has a collection.
+    pub is_document: bool,
     /// The document is the one that `#[bucket(…)]` makes.
     pub is_bucket: bool,
     /// Of an enum of documents: the field with the name of the variant.
@@ -43,6 +45,7 @@ impl<'a> Target<'a> {
                 .filter(|field| !field.skipped())
                 .collect(),
             unique: Vec::new(),
+            is_document: false,
             is_bucket: false,
             tag: None,
         }

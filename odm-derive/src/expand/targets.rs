@@ -1,10 +1,11 @@
-//! What names a document: its id.
+//! What names a document: its id, and the type of that.
 
 use super::{Target, generics};
 use crate::ty;
+use proc_macro2::Span;
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{Generics, Type};
+use quote::{quote, quote_spanned};
+use syn::{Generics, Type, Visibility};
 
 /// An id names its document. An id whose type is made of parameters would be one for every document.
 pub fn targets(target: &Target, generics: &Generics) -> TokenStream {
@@ -16,6 +17,49 @@ pub fn targets(target: &Target, generics: &Generics) -> TokenStream {
         return TokenStream::new();
     };
     named_by(target, generics, id.ty)
+}
+
+/// `impl Identified`: the types of the id and of what the application supplies. The compiler names the place `span` where the first
+/// can't be one.
+pub fn identified(target: &Target, id: &Type, new: &TokenStream, span: Span) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let mut generics = generics::owned(target.container.generics);
+    // A type of the application may be private where the document is not.
+    let may_be_private =
+        !matches!(target.container.vis, Visibility::Inherited) && !target.is_generic() && !ty::is_known(id);
+    let ty = if may_be_private {
+        let parameter = generics::with_type(&mut generics, odm, "__Id", id);
+        let of_id = quote_spanned!(span=> #odm::IdValue + #odm::stored::Stored + ::core::clone::Clone + ::core::fmt::Debug
+            + ::core::marker::Send + ::core::marker::Sync);
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.push(syn::parse_quote!(#parameter: #of_id));
+        quote!(#parameter)
+    } else {
+        quote!(#id)
+    };
+    let id = quote_spanned!(span=> type Id = #ty;);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Identified for #this #where_clause {
+            #id
+            type New = #new;
+        }
+    }
+}
+
+/// The same of what is no document: a reference to it is then a mistake of that field alone.
+pub fn no_document(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let generics = generics::owned(target.container.generics);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Identified for #this #where_clause {
+            type Id = #odm::ObjectId;
+            type New = #odm::NotADocument;
+        }
+    }
 }
 
 /// The same of an id of this type.

@@ -97,13 +97,13 @@ impl<'a> Union<'a> {
         };
         let eq = each(&|v| {
             quote! {
-                (#loaded::#v(a), #loaded::#v(b)) => #odm::Only::new(a) == #odm::Only::new(b),
+                (#loaded::#v(a), #loaded::#v(b)) => #odm::Only::<'_, '_, _, 0>::new(a) == #odm::Only::<'_, '_, _, 0>::new(b),
             }
         });
         let debug = each(&|v| {
             let name = v.unraw().to_string();
             quote! {
-                #loaded::#v(document) => f.debug_tuple(#name).field(&#odm::Only::new(document)).finish(),
+                #loaded::#v(document) => f.debug_tuple(#name).field(&#odm::Only::<'_, '_, _, 0>::new(document)).finish(),
             }
         });
         let coded = self.coded(krate, &refs);
@@ -113,7 +113,7 @@ impl<'a> Union<'a> {
             quote! {
                 #ident::#v(reference) => {
                     ::core::hash::Hash::hash(&#i, state);
-                    ::core::hash::Hash::hash(&#odm::Only::new(reference), state);
+                    ::core::hash::Hash::hash(&#odm::Only::<'_, '_, _, 0>::new(reference), state);
                 }
             }
         });

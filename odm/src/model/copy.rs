@@ -5,7 +5,7 @@
 //! (`rules/copy`, `rules/children`).
 
 use crate::Document;
-use crate::model::document::IndexKey;
+use crate::model::document::{Identified, IndexKey};
 use crate::model::encode::stored;
 pub use crate::model::meta::{
     Computed, Consistency, Copied, CopiedField, EntryMeta, FieldCopy, Operation, Subset,
@@ -16,7 +16,6 @@ use crate::model::reference::{
 };
 use crate::model::shape::{FieldMeta, Shape};
 use crate::model::stored::{Bound, Done, Fault, Fields, Input, Name, Out, Read, Stored, embedded};
-use crate::model::value::Value;
 use mongodb::bson::Bson;
 
 /// A struct of copies of a document's fields, declared by `#[denormalize(from = T)]` above it.
@@ -41,18 +40,14 @@ pub trait CopyOf<T>: 'static {
     note = "a `Ref<T>`, an `Option<Ref<T>>` or an array of them",
     note = "to join further to what a union refers to, `match` on what `load` or `include` gives, and `load` of that"
 )]
-pub trait Entry: Value + Stored {
+pub trait Entry: Pointer {
     /// The document.
     type Of: Document;
     /// The stored name of the reference.
     const ID: &'static str;
-}
-
-#[diagnostic::do_not_recommend]
-impl<E: Entry> Pointer for E {
-    const TARGETS: &'static [TargetMeta] = <Ref<E::Of> as Pointer>::TARGETS;
-    const UNION: bool = false;
-    const WITHIN: Option<&'static str> = Some(E::ID);
+    /// [`Pointer::TARGETS`]. The derive implements that: an implementation for every `Entry` would keep the compiler from saying
+    /// what a `Ref` lacks.
+    const TARGETS_OF: &'static [TargetMeta] = <Ref<Self::Of> as Pointer>::TARGETS;
 }
 
 #[diagnostic::do_not_recommend]
@@ -60,7 +55,7 @@ impl<T: Document, E: Entry<Of = T>> PointsTo<T> for E {}
 #[diagnostic::do_not_recommend]
 impl<E: Entry> OneTarget for E {
     type Target = E::Of;
-    type Key = <E::Of as Document>::Id;
+    type Key = <E::Of as Identified>::Id;
 }
 
 impl EntryMeta {

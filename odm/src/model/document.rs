@@ -29,13 +29,10 @@ use std::marker::PhantomData;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a document: it has no collection",
+    label = "not a document",
     note = "derive `Document` for it; a struct that is embedded in a document derives `Embed` and has no collection of its own"
 )]
-pub trait Document: Fielded + Fields + Row + Send + Sync + Unpin {
-    /// The type of the field that is stored as `_id`.
-    type Id: IdValue + Stored + Clone + std::fmt::Debug + Send + Sync;
-    /// The values that the application supplies to insert a document.
-    type New: Send;
+pub trait Document: Identified<New: Send> + Fielded + Fields + Row + Send + Sync + Unpin {
     /// The struct of typed paths.
     type Paths: Copy + 'static;
 
@@ -88,6 +85,55 @@ pub trait Document: Fielded + Fields + Row + Send + Sync + Unpin {
     }
 }
 
+/// A type that has an id: every document, by its field that is stored as `_id`. Derived: `#[derive(Document)]`.
+///
+/// A generic function names the types as `T::Id` and `T::New`, of a `T: Document`.
+///
+/// Other types of a field have an id in name alone, so that a `Ref` to one of them is one error of the compiler, which says that
+/// the type is not a document.
+///
+/// ```
+/// # use samples::model::*;
+/// fn references<T: Document>(ids: Vec<T::Id>) -> Vec<Ref<T>> {
+///     ids.into_iter().map(Ref::new).collect()
+/// }
+/// assert_eq!(references::<Account>(vec![7])[0].key(), &7);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a document: it has no collection",
+    label = "not a document",
+    note = "derive `Document` for it; a struct that is embedded in a document derives `Embed` and has no collection of its own"
+)]
+pub trait Identified: 'static {
+    /// The type of the field that is stored as `_id`.
+    type Id: IdValue + Stored + Clone + std::fmt::Debug + Send + Sync;
+    /// The values that the application supplies to insert a document.
+    type New;
+}
+
+/// A value for an insertion of a type that is not a document: there is none.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum NotADocument {}
+
+macro_rules! no_documents {
+    ($([$($p:tt)*] $ty:ty,)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($p)*> Identified for $ty {
+            type Id = mongodb::bson::oid::ObjectId;
+            type New = NotADocument;
+        }
+    )*};
+}
+
+// Types that stand in a `Ref` by mistake.
+no_documents! {
+    [] bool, [] i32, [] u32, [] i64, [] u64, [] f64, [] String,
+    [] mongodb::bson::oid::ObjectId, [] DateTime, [] mongodb::bson::Uuid, [] Bson, [] mongodb::bson::Document,
+    [T: 'static] Option<T>, [T: 'static] Vec<T>, [T: 'static] Box<T>,
+    [T: Identified, K: 'static] Ref<T, K>,
+}
+
 /// A reference to a document of type `T`: its id, stored as nothing but the id.
 ///
 /// The field that holds it says what kind of relationship it is: `#[reference]`, `#[reference(many, max = N)]` for an array
@@ -102,12 +148,12 @@ pub trait Document: Fielded + Fields + Row + Send + Sync + Unpin {
 /// assert_eq!(owner.key(), &7);
 /// assert_eq!(format!("{owner:?}"), "Ref<Account>(7)");
 /// ```
-pub struct Ref<T: Document, K = <T as Document>::Id> {
+pub struct Ref<T: Identified, K = <T as Identified>::Id> {
     pub(super) key: K,
     to: PhantomData<fn() -> T>,
 }
 
-impl<T: Document, K> Ref<T, K> {
+impl<T: Identified, K> Ref<T, K> {
     /// A reference to the document with this id, or with this value in the field that the reference is by. Whether there
     /// is one is checked where it is written.
     ///
@@ -140,54 +186,58 @@ impl<T: Document, K> Ref<T, K> {
     }
 }
 
-impl<T: Document, K: Clone> Clone for Ref<T, K> {
+impl<T: Identified, K: Clone> Clone for Ref<T, K> {
     fn clone(&self) -> Self {
         Ref::new(self.key.clone())
     }
 }
 
-impl<T: Document, K: Copy> Copy for Ref<T, K> {}
+impl<T: Identified, K: Copy> Copy for Ref<T, K> {}
 
-impl<T: Document, K: PartialEq> PartialEq for Ref<T, K> {
+impl<T: Identified, K: PartialEq> PartialEq for Ref<T, K> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl<T: Document, K: Eq> Eq for Ref<T, K> {}
+impl<T: Identified, K: Eq> Eq for Ref<T, K> {}
 
-impl<T: Document, K: PartialOrd> PartialOrd for Ref<T, K> {
+impl<T: Identified, K: PartialOrd> PartialOrd for Ref<T, K> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         self.key.partial_cmp(&other.key)
     }
 }
 
-impl<T: Document, K: Ord> Ord for Ref<T, K> {
+impl<T: Identified, K: Ord> Ord for Ref<T, K> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key.cmp(&other.key)
     }
 }
 
-impl<T: Document, K: Hash> Hash for Ref<T, K> {
+impl<T: Identified, K: Hash> Hash for Ref<T, K> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.key.hash(state);
     }
 }
 
-impl<T: Document, K: fmt::Debug> fmt::Debug for Ref<T, K> {
+impl<T: Identified, K: fmt::Debug> fmt::Debug for Ref<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ref<{}>({:?})", T::META.name, self.key)
+        // Its name as in Rust, without the modules and the parameters.
+        let name = std::any::type_name::<T>();
+        let name = name.split('<').next().unwrap_or(name);
+        let name = name.rsplit("::").next().unwrap_or(name);
+        write!(f, "Ref<{name}>({:?})", self.key)
     }
 }
 
-impl<T: Document, K: fmt::Display> fmt::Display for Ref<T, K> {
+impl<T: Identified, K: fmt::Display> fmt::Display for Ref<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.key.fmt(f)
     }
 }
 
 /// In a text format, as serde writes the key; else as the key is stored.
-impl<T: Document, K: Stored + Serialize> Serialize for Ref<T, K> {
+impl<T: Identified, K: Stored + Serialize> Serialize for Ref<T, K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
             return self.key.serialize(serializer);
@@ -197,7 +247,7 @@ impl<T: Document, K: Stored + Serialize> Serialize for Ref<T, K> {
     }
 }
 
-impl<'de, T: Document, K: Stored + DeserializeOwned> Deserialize<'de> for Ref<T, K> {
+impl<'de, T: Identified, K: Stored + DeserializeOwned> Deserialize<'de> for Ref<T, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // A deserializer of serde's own buffer says that it is of a text format, whatever was read into it.
         let value = Bson::deserialize(deserializer)?;
@@ -300,7 +350,7 @@ pub trait Deletable: Document {}
     message = "`{T}` is a view, whose documents are only read",
     note = "write the documents that the view shows: those of its `view(of = …)`"
 )]
-pub trait WriteWhatTheViewShows<T: ?Sized> {}
+pub trait WritesViews<T: ?Sized> {}
 
 /// A trait that no time series has: its measurements stay as they were inserted.
 #[doc(hidden)]
@@ -309,7 +359,7 @@ pub trait WriteWhatTheViewShows<T: ?Sized> {}
     note = "the server deletes old ones: `time_series(time = …, expire_after = SECONDS)`",
     note = "what MongoDB can change and delete in a time series goes past this library: `.driver::<Bson>().delete_many(…)`"
 )]
-pub trait InsertMeasurements<T: ?Sized> {}
+pub trait ChangesMeasurements<T: ?Sized> {}
 
 /// A document of which the server keeps images: how it was before a change, and after it. Derived for every document with
 /// `#[document(pre_and_post_images)]`.
@@ -432,7 +482,7 @@ pub fn partial<T: Document>(fields: &impl Fields) -> Fresh<T> {
     note = "give its id, or a reference to the document",
     note = "in a function over all documents, the id is given as a reference: `Ref::<T>::new(id)`"
 )]
-pub trait Target<T: Document> {
+pub trait Target<T: Identified> {
     /// [`ById`], or [`AsRead`] of the document itself.
     type By;
     /// The id, as it is stored.

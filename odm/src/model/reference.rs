@@ -4,6 +4,7 @@
 //! (`#[reference]`, `#[parent_ref]`) is in a [`ReferenceMeta`] beside its bounds; joins, checks and the rules of deletion all
 //! read it there.
 
+use crate::model::document::Identified;
 pub use crate::model::document::Ref;
 use crate::model::encode::{id, owned, stored_document};
 use crate::model::meta::Kind;
@@ -17,7 +18,7 @@ use crate::{Document, Error, Result, Target};
 use mongodb::bson::{Bson, RawBsonRef};
 use std::borrow::Cow;
 
-impl<T: Document, K: IdValue> Value for Ref<T, K> {
+impl<T: Identified, K: IdValue> Value for Ref<T, K> {
     const SIZE: Size = K::SIZE;
     const DOCUMENT: bool = false;
     const REFERENCE: bool = true;
@@ -28,7 +29,7 @@ impl<T: Document, K: IdValue> Value for Ref<T, K> {
 }
 
 /// Stored as the key alone.
-impl<T: Document, K: Stored> Stored for Ref<T, K> {
+impl<T: Identified, K: Stored> Stored for Ref<T, K> {
     #[inline]
     fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
         self.key.write(name, bound, out)
@@ -40,12 +41,12 @@ impl<T: Document, K: Stored> Stored for Ref<T, K> {
     }
 }
 
-impl<T: Document, K: 'static> crate::model::value::Compared for Ref<T, K> {
+impl<T: Identified, K: 'static> crate::model::value::Compared for Ref<T, K> {
     type As = crate::model::value::ByValue;
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Document, K: IdValue> IdValue for Ref<T, K> {}
+impl<T: Identified, K: IdValue> IdValue for Ref<T, K> {}
 
 impl<T: Document> Target<T> for Ref<T, T::Id> {
     type By = crate::model::document::ById;
@@ -103,7 +104,7 @@ pub fn union_parts(value: RawBsonRef<'_>) -> Option<(&str, RawBsonRef<'_>)> {
     message = "`{Self}` does not refer to `{T}`",
     note = "it is declared as a reference to another document: name a field that refers to a `{T}`"
 )]
-pub trait PointsTo<T: Document>: Pointer {}
+pub trait PointsTo<T: Identified>: Pointer {}
 impl<T: Document, K: IdValue + Stored> PointsTo<T> for Ref<T, K> {}
 
 /// A pointer that is stored as more than the id.
@@ -112,7 +113,7 @@ pub trait Wrapped: Pointer {}
 
 /// The stored type of a reference to a `T` in place of such a pointer.
 #[doc(hidden)]
-pub trait Wraps<T: Document>: Wrapped {
+pub trait Wraps<T: Identified>: Wrapped {
     fn wrap(reference: Ref<T>) -> mongodb::bson::error::Result<Bson>;
 }
 
@@ -376,7 +377,7 @@ fn present<R: Reference>() -> Shape {
     note = "declare it: `#[parent_ref] pub parent: Ref<{P}>`",
     note = "where several fields refer to it, name one: `.children_by(|c| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
 )]
-pub trait ChildOf<P: Document>: Document {
+pub trait ChildOf<P: Identified>: Document {
     /// The field that names the parent.
     fn parent() -> ParentField;
 }
@@ -495,4 +496,4 @@ impl ParentField {
     note = "all of them: `.children::<{Self}>()`",
     note = "if there is one at most, declare it: `#[parent_ref(one)]`"
 )]
-pub trait OnlyChildOf<P: Document>: ChildOf<P> {}
+pub trait OnlyChildOf<P: Identified>: ChildOf<P> {}

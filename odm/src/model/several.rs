@@ -1,18 +1,44 @@
 //! Documents of several types in one collection: the variants of an enum, each a document of its own.
 
-use crate::model::document::{Document, Fresh};
+use crate::model::document::{Document, Fresh, FromNew};
 use crate::model::meta::DocumentMeta;
 use crate::model::shape::{FieldMeta, Managed, same};
 use crate::model::size::Message;
+use mongodb::bson::DateTime;
 use mongodb::bson::raw::CString;
 
 /// A struct with `#[document(variant_of = E)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` stands in the collection of `{E}`, and does not declare it",
     label = "not declared as a variant of `{E}`",
-    note = "write `#[document(variant_of = {E})]` on `{Self}`, in the place of `#[document(collection = \"…\")]`"
+    note = "write `#[document(variant_of = {E})]` on `{Self}`, in the place of `#[document(collection = \"…\")]`",
+    note = "each variant holds a struct that derives `Document`"
 )]
-pub trait StoredWith<E>: Document {}
+#[allow(missing_docs)]
+pub trait StoredWith<E>: Document + FromNew {
+    // What the enum does with the document, under names of this trait: of a type that is no variant, the compiler says nothing else.
+    const VARIANT_META: &'static DocumentMeta = Self::META;
+    const VARIANT_FIELDS: &'static [FieldMeta] = Self::FIELDS;
+    const VARIANT_SIZE: Option<u64> = Self::MAX_BSON_SIZE;
+    fn variant_id(document: &Self) -> &Self::Id {
+        document.id()
+    }
+    fn variant_touch(document: &mut Self, now: DateTime) {
+        document.touch(now);
+    }
+    fn variant_version(document: &Self) -> Option<i64> {
+        document.version()
+    }
+    fn variant_set_version(document: &mut Self, version: i64) {
+        document.set_version(version);
+    }
+    fn variant_fresh(new: Self::New, now: DateTime) -> Fresh<Self> {
+        Self::fresh(new, now)
+    }
+    fn variant_from_new(new: Self::New, now: DateTime) -> Self {
+        Self::from_new(new, now)
+    }
+}
 
 /// A struct that an enum lists.
 #[diagnostic::on_unimplemented(
@@ -26,9 +52,6 @@ pub trait VariantOf<E> {
     /// The name of the variant, as it is stored.
     const NAME: &'static str;
 }
-
-/// Each variant is a struct of its own.
-pub const fn declared<T: StoredWith<E>, E>() {}
 
 /// A new document of a variant, as one of the enum.
 pub fn fresh<T: VariantOf<E>, E: Document>(new: Fresh<T>, of: fn(T) -> E) -> Fresh<E> {

@@ -10,7 +10,7 @@ use crate::model::value::{StoredLike, Value};
 )]
 pub trait Summable {
     /// The type of the sum.
-    type Sum: Value;
+    type Sum: Value + Copy + std::fmt::Debug + PartialEq;
     /// It is an `f64`.
     const FLOAT: bool;
 }

@@ -179,7 +179,7 @@ pub trait IdValue: Value {}
     note = "a value that odm should not look into: `#[field(opaque)]`",
     note = "an array inside an array, a tuple or a generic type: wrap the inner one in a struct of its own, `#[derive(Embed)] struct Row(#[embed(max = 5)] Vec<f64>);`"
 )]
-pub trait BoundDeclared<T: ?Sized> {}
+pub trait DeclaresBound<T: ?Sized> {}
 
 /// The declaration that a type without any shape needs.
 #[diagnostic::on_unimplemented(
@@ -188,7 +188,7 @@ pub trait BoundDeclared<T: ?Sized> {}
     note = "declare its fields in a struct with `#[derive(Embed)]`",
     note = "or say that odm should not look into it: `#[field(opaque)]`"
 )]
-pub trait OpaqueDeclared<T: ?Sized> {}
+pub trait DeclaresOpaque<T: ?Sized> {}
 
 /// How the values of a type are compared, so far as the compiler has to know: whether the server, which compares bytes, finds
 /// what Rust's `==` does. `#[derive(Embed)]` implements it.
@@ -296,40 +296,52 @@ impl<T: ?Sized> Grouped<T> for Listed<Listed<Listed<ByValue>>> {}
     note = "store a reference to it: `#[reference]` above a field of the type `odm::Ref<{T}>`",
     note = "or, if it never stands alone, derive `Embed` for it instead of `Document`"
 )]
-pub trait EmbedInsteadOfDocument<T: ?Sized> {}
+pub trait Embeds<T: ?Sized> {}
 
 /// Makes a bound that never holds acceptable in an `impl`, so that its message is shown where the type is used: a bound
 /// that names a lifetime is not checked at the `impl` itself. The type that the message is about is a parameter of the
 /// bound's trait, since the compiler would prefer the message of `Value` for a bound on the type itself.
 #[doc(hidden)]
-pub struct Declared<'a>(PhantomData<&'a ()>);
+pub struct Application<'a>(PhantomData<&'a ()>);
 
 /// A value, in a bound that generated code can only meet for some types: as it names a lifetime, the bound is asked for where
-/// it is needed, and not at the `impl`.
+/// it is needed, and not at the `impl`. Bounds of several fields have their numbers, since two fields may be of one type.
 #[doc(hidden)]
-pub struct Only<'x, 'a, T>(&'x T, PhantomData<&'a ()>);
+pub struct Only<'x, 'a, T, const FIELD: usize = 0>(&'x T, PhantomData<&'a ()>);
 
-impl<'x, T> Only<'x, '_, T> {
+impl<'x, T, const FIELD: usize> Only<'x, '_, T, FIELD> {
     pub fn new(value: &'x T) -> Self {
         Only(value, PhantomData)
     }
 }
 
-impl<T: PartialEq> PartialEq for Only<'_, '_, T> {
+impl<T: PartialEq, const FIELD: usize> PartialEq for Only<'_, '_, T, FIELD> {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
 
-impl<T: Eq> Eq for Only<'_, '_, T> {}
+impl<T: Eq, const FIELD: usize> Eq for Only<'_, '_, T, FIELD> {}
 
-impl<T: std::hash::Hash> std::hash::Hash for Only<'_, '_, T> {
+impl<T: std::hash::Hash, const FIELD: usize> std::hash::Hash for Only<'_, '_, T, FIELD> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.0.hash(state);
     }
 }
 
-impl<T: std::fmt::Debug> std::fmt::Debug for Only<'_, '_, T> {
+/// `Clone` in such a bound.
+#[doc(hidden)]
+pub trait OnlyClone<T> {
+    fn cloned(&self) -> T;
+}
+
+impl<T: Clone, const FIELD: usize> OnlyClone<T> for Only<'_, '_, T, FIELD> {
+    fn cloned(&self) -> T {
+        self.0.clone()
+    }
+}
+
+impl<T: std::fmt::Debug, const FIELD: usize> std::fmt::Debug for Only<'_, '_, T, FIELD> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
@@ -589,7 +601,7 @@ marker!(MapKey: String, Box<str>);
 // Types that are refused in a plain field, each with its own message.
 macro_rules! refused {
     ($($ty:ty, [$($p:tt)*], $reason:ident;)*) => {$(
-        impl<'a, $($p)*> Value for $ty where Declared<'a>: $reason<$ty> {
+        impl<'a, $($p)*> Value for $ty where Application<'a>: $reason<$ty> {
             const SIZE: Size = Size::UNBOUNDED;
             fn shape() -> Shape {
                 Shape::Any
@@ -599,15 +611,15 @@ macro_rules! refused {
 }
 
 refused! {
-    bson::Bson, [], OpaqueDeclared;
-    bson::Document, [], OpaqueDeclared;
-    bson::RawDocumentBuf, [], OpaqueDeclared;
-    bson::RawBson, [], OpaqueDeclared;
+    bson::Bson, [], DeclaresOpaque;
+    bson::Document, [], DeclaresOpaque;
+    bson::RawDocumentBuf, [], DeclaresOpaque;
+    bson::RawBson, [], DeclaresOpaque;
 }
 
 macro_rules! unbounded {
     ($($ty:ty, [$($p:tt)*];)*) => {$(
-        impl<'a, $($p)*> Value for $ty where Declared<'a>: BoundDeclared<$ty> {
+        impl<'a, $($p)*> Value for $ty where Application<'a>: DeclaresBound<$ty> {
             const SIZE: Size = Size::UNBOUNDED;
             fn shape() -> Shape {
                 Shape::Any

@@ -19,7 +19,7 @@ pub struct User {
 }
 
 #[derive(Embed, Clone, Debug, PartialEq)]
-#[bucket(of = Post, size = 5, time = at, sum(stars, weight = total_weight))]
+#[bucket(of = Post, size = 5, time = at, sum(stars, weight), rename(sum_weight = total_weight))]
 pub struct Comment {
     pub n: i32,
     #[field(min = 0, max = 10)]
@@ -58,7 +58,7 @@ pub struct Reading {
 }
 
 #[derive(Embed, Clone, Debug, PartialEq)]
-#[bucket(of = Post, per = month, time = at, start = month, size = 10)]
+#[bucket(of = Post, per = month, time = at, size = 10, rename(start = month))]
 pub struct Visit {
     pub at: DateTime,
 }

@@ -29,7 +29,7 @@ pub struct Reader {
 
 /// A bucket with every kind of summary, from which other documents derive.
 #[derive(Embed, Clone, Debug, PartialEq)]
-#[bucket(of = Shelf, size = 5, time = at, sum(stars, weight = total_weight))]
+#[bucket(of = Shelf, size = 5, time = at, sum(stars, weight), rename(sum_weight = total_weight))]
 pub struct Slip {
     pub n: i32,
     pub stars: i32,

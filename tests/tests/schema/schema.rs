@@ -79,9 +79,11 @@ macro_rules! model {
                 Ok($name { id })
             }
         }
-        impl odm::Document for $name {
+        impl odm::references::Identified for $name {
             type Id = ObjectId;
             type New = ObjectId;
+        }
+        impl odm::Document for $name {
             type Paths = ();
             const META: &'static meta::DocumentMeta = &meta::DocumentMeta {
                 name: stringify!($name),

@@ -594,7 +594,7 @@ struct Room {
 }
 
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[bucket(of = Room, size = 2, as_field = chat, scope(#[field(max_len = 20)] tenant: String))]
+#[bucket(of = Room, size = 2, rename(parent = chat), scope(#[field(max_len = 20)] tenant: String))]
 struct Line {
     text: String,
 }

@@ -7,7 +7,7 @@ pub struct Post {
 }
 
 #[derive(Embed, Clone, Debug, PartialEq)]
-#[bucket(of = Post, first = oldest)]
+#[bucket(of = Post, rename(first = oldest))]
 pub struct Comment {
     pub name: String,
     pub stars: i32,

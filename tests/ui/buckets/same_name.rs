@@ -7,7 +7,7 @@ pub struct Post {
 }
 
 #[derive(Embed, Clone, Debug, PartialEq)]
-#[bucket(of = Post, as_field = page)]
+#[bucket(of = Post, rename(parent = page))]
 pub struct Comment {
     pub name: String,
     pub stars: i32,

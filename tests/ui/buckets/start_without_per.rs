@@ -7,7 +7,7 @@ pub struct Post {
 }
 
 #[derive(Embed, Clone, Debug, PartialEq)]
-#[bucket(of = Post, time = at, start = begin)]
+#[bucket(of = Post, time = at, rename(start = begin))]
 pub struct Comment {
     pub name: String,
     pub stars: i32,

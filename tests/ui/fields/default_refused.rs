@@ -17,6 +17,23 @@ struct Order {
     currency: Option<String>,
     #[field(min_len = 1, default = "".into())]
     note: String,
+    #[field(pattern = "[A-Z]{2}", default = "de".to_owned())]
+    country: String,
+    #[field(email, default = "kate".to_owned())]
+    contact: String,
+    #[embed(max = 1)]
+    #[field(default = vec!["a".to_owned(), "b".to_owned()])]
+    words: Vec<String>,
+    #[embed(max = 9)]
+    #[field(min = 1, default = vec![3, 0])]
+    sizes: Vec<i32>,
+    #[embed(max = 9)]
+    #[field(unique_items, default = vec![3, 3])]
+    numbers: Vec<i32>,
+    #[field(min = 1, default)]
+    rooms: u32,
+    #[field(min_len = 1, default)]
+    title: String,
 }
 
 fn main() {}

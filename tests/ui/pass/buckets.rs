@@ -24,15 +24,18 @@ type Points = u32;
     of = self::Post,
     name = Votes,
     collection = "votes",
-    as_field = about,
-    items = list,
-    page = number,
-    count = how_many,
     size = 5000,
     time = given_at,
-    first = since,
-    last = until,
-    sum(points_given, weight = total_weight, bonus),
+    sum(points_given, weight, bonus),
+    rename(
+        parent = about,
+        items = list,
+        page = number,
+        count = how_many,
+        first = since,
+        last = until,
+        sum_weight = total_weight,
+    ),
     on_delete = restrict,
     check = false
 )]
@@ -44,10 +47,17 @@ pub struct Vote {
 }
 
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[bucket(of = Post, per = month, time = at, start = month)]
+#[bucket(of = Post, per = month, time = at, rename(start = month))]
 struct View {
     at: DateTime,
     r#type: String,
+}
+
+/// An item without `Clone`, `Debug` and `PartialEq`: its bucket has none of them either.
+#[derive(Embed)]
+#[bucket(of = Post)]
+struct Bare {
+    text: String,
 }
 
 /// Reads and deletions by an application, as of any document.
@@ -66,7 +76,7 @@ async fn read(buckets: odm::Collection<Votes>, id: ObjectId) -> odm::Result<()> 
 }
 
 pub(crate) fn main() {
-    let _ = odm::models![Post, PlainBucket, Votes, ViewBucket];
+    let _ = odm::models![Post, PlainBucket, Votes, ViewBucket, BareBucket];
     let votes = Votes {
         id: ObjectId::new(),
         about: Ref::new(1),

@@ -40,7 +40,32 @@ struct WithTheSameStruct {
     part: PartEntry,
 }
 
+/// Without `Clone`, `Debug` and `PartialEq`, which a struct of copies then has none of either.
+#[derive(Embed)]
+struct Size {
+    width: i32,
+}
+
+#[derive(Document)]
+#[document(collection = "boards")]
+struct Board {
+    id: ObjectId,
+    size: Size,
+    spare: Size,
+    name: String,
+}
+
+#[derive(Document)]
+#[document(collection = "shelves")]
+struct Shelf {
+    id: ObjectId,
+    #[reference]
+    #[denormalize(from = Board, fields(size: Size, spare: Size))]
+    board: BoardEntry,
+}
+
 pub(crate) fn main() {
+    let _ = odm::models![Board, Shelf];
     let part = PartEntry {
         id: Ref::new(ObjectId::new()),
         name: "bolt".into(),

@@ -94,7 +94,64 @@ pub struct UserRow {
     text: Text,
 }
 
+#[derive(Embed, Clone, Debug, PartialEq)]
+#[embed(id)]
+struct Number(i64);
+
+/// A private type is the id.
+#[derive(Document, Clone, Debug)]
+#[document(collection = "private_numbers")]
+pub struct Numbered {
+    id: Number,
+    #[reference]
+    next: Option<Ref<Numbered>>,
+    #[reference(many, max = 3)]
+    others: Vec<Ref<Numbered>>,
+}
+
+#[derive(Document, Clone, Debug)]
+#[document(variant_of = Event)]
+struct Login {
+    id: Number,
+    name: String,
+}
+
+/// Its documents are private. The compiler warns of that where the enum is written.
+#[derive(Document, Clone, Debug)]
+#[document(collection = "private_events")]
+#[allow(private_interfaces)]
+pub enum Event {
+    Login(Login),
+}
+
+#[allow(dead_code)]
+async fn by_private_ids(numbers: odm::Collection<Numbered>, events: odm::Collection<Event>) -> odm::Result<()> {
+    let next = Some(Ref::new(Number(2)));
+    let new = NewNumbered {
+        id: Number(1),
+        next,
+        others: vec![],
+    };
+    let numbered = numbers.insert(new).await?;
+    numbers.get(&numbered.id).await?;
+    numbers.get(numbered.to_ref()).await?;
+    numbers
+        .find(|n| n.id.eq(Number(3)) & n.next.eq(numbered.to_ref()))
+        .include(|n| (n.next, n.others))
+        .all()
+        .await?;
+    let login = NewLogin {
+        id: Number(4),
+        name: "Kate".into(),
+    };
+    events.insert(login).await?;
+    events.find(|e| e.login.name.eq("Kate")).all().await?;
+    Ok(())
+}
+
 pub fn main() {
+    let _ = odm::models![Numbered, Event];
+    assert_eq!(Ref::<Numbered>::new(Number(5)).key().0, 5);
     let Ok(query) = UserQuery::parse("name=Kate") else {
         panic!("`name` is a parameter")
     };

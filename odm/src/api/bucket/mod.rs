@@ -31,7 +31,7 @@ use std::ops::{Range, RangeBounds};
 
 mod traits;
 
-pub use traits::{Bucketed, ByCount, ByTime, PushInsteadOfInsert, Timed};
+pub use traits::{Bucketed, ByCount, ByTime, Timed, WritesBuckets};
 
 /// Approximate number of items that are in memory while a stream is read.
 const STREAMED: i32 = 1_000;

@@ -1,5 +1,6 @@
 //! What `#[bucket(…)]` implements for items.
 
+use crate::model::document::Identified;
 use crate::model::meta::bucket::BucketMeta;
 use crate::model::path::Nested;
 use crate::model::stored::{Fields, Row};
@@ -21,7 +22,7 @@ pub trait Bucketed: Embed + Nested + Fields + Row + Send + Sync + Unpin {
     /// The document that holds them: `CommentBucket`.
     type Bucket: Document<Id = ObjectId>;
     /// The document that they belong to.
-    type Parent: Document;
+    type Parent: Identified;
     #[doc(hidden)]
     const BUCKET: &'static BucketMeta;
     #[doc(hidden)]
@@ -45,14 +46,14 @@ pub trait Bucketed: Embed + Nested + Fields + Row + Send + Sync + Unpin {
     note = "add items, and the buckets that they need: `odm.buckets::<{I}>().push(&parent, item)` or `push_many`",
     note = "change or delete items: `odm.buckets::<{I}>().edit(…)` and `.delete(…)`"
 )]
-pub trait PushInsteadOfInsert<I: ?Sized, B: ?Sized> {}
+pub trait WritesBuckets<I: ?Sized, B: ?Sized> {}
 
 /// Items whose buckets follow each other by their number alone, so that a number names one: pages.
 #[diagnostic::on_unimplemented(
     message = "the buckets of `{Self}` are for times (`per`), in each of which the pages begin anew, so a number does not name one",
     note = "read the items of a time: `.range(&parent, from..to)`"
 )]
-pub trait ByCount: Bucketed {}
+pub trait ByCount {}
 
 /// Items whose buckets are for an hour, a day or a month each.
 #[diagnostic::on_unimplemented(
@@ -66,4 +67,4 @@ pub trait ByTime: Timed {}
     message = "the buckets of `{Self}` know no time of the items, so they can't be found by it",
     note = "name the field of the type `DateTime`: `#[bucket(time = at, …)]`"
 )]
-pub trait Timed: Bucketed {}
+pub trait Timed {}

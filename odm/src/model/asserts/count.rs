@@ -192,6 +192,64 @@ const fn not_in_order(least: &str, greatest: &str, owner: &str, field: &str, ty:
         .text("`, so nothing fits both. Exchange the constants, or write others")
 }
 
+/// The default of a number is in its range.
+pub const fn default_in_range(
+    default: Number,
+    min: Option<Number>,
+    max: Option<Number>,
+    owner: &str,
+    field: &str,
+    ty: &str,
+) -> Option<Message> {
+    if let Some(min) = min
+        && float(default) < float(min)
+    {
+        return Some(default_refused("below its `min`", owner, field, ty));
+    }
+    if let Some(max) = max
+        && float(default) > float(max)
+    {
+        return Some(default_refused("above its `max`", owner, field, ty));
+    }
+    None
+}
+
+const fn float(number: Number) -> f64 {
+    match number {
+        Number::Int(number) => number as f64,
+        Number::Float(number) => number,
+    }
+}
+
+/// The default of a text has a length that is allowed.
+pub const fn default_of_length(
+    length: i128,
+    min: Option<i128>,
+    max: Option<i128>,
+    owner: &str,
+    field: &str,
+    ty: &str,
+) -> Option<Message> {
+    if let Some(min) = min
+        && length < min
+    {
+        return Some(default_refused("shorter than its `min_len`", owner, field, ty));
+    }
+    if let Some(max) = max
+        && length > max
+    {
+        return Some(default_refused("longer than its `max_len`", owner, field, ty));
+    }
+    None
+}
+
+const fn default_refused(how: &str, owner: &str, field: &str, ty: &str) -> Message {
+    about(owner, field, ty)
+        .text(" has a default that is ")
+        .text(how)
+        .text(", so no document with it could be written. Write a default that the rules of the field allow")
+}
+
 /// The value of `min` or `max` is one that values are compared with.
 pub const fn bounding(
     option: &str,
@@ -242,6 +300,20 @@ mod tests {
         let range = |min, max| said(range_in_order(min, max, "Post", "stars", "f64"));
         assert_eq!(range(Number::Int(1), Number::Float(1.0)), "");
         assert!(range(Number::Float(1.5), Number::Int(1)).contains("a `min` greater than its `max`"));
+    }
+
+    #[test]
+    fn a_default_is_within_the_constants_of_its_field() {
+        let (one, two) = (Some(Number::Int(1)), Some(Number::Float(2.5)));
+        let ranged = |n, min, max| said(default_in_range(n, min, max, "Post", "stars", "i32"));
+        assert_eq!(ranged(Number::Int(1), one, two), "");
+        assert_eq!(ranged(Number::Int(-7), None, two), "");
+        assert!(ranged(Number::Float(0.5), one, None).contains("below its `min`"));
+        assert!(ranged(Number::Int(3), one, two).contains("above its `max`"));
+        let long = |n, min, max| said(default_of_length(n, min, max, "Post", "name", "String"));
+        assert_eq!(long(3, Some(3), Some(3)), "");
+        assert!(long(2, Some(3), None).contains("shorter than its `min_len`"));
+        assert!(long(4, None, Some(3)).contains("longer than its `max_len`"));
     }
 
     #[test]

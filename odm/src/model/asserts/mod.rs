@@ -7,12 +7,14 @@ use crate::model::size::Message;
 use crate::model::stored::{Fields, Row};
 use crate::model::value::{Array, Compared, IdValue, Integer, Numeric, Ordered, StoredLike, Text, Value};
 
+mod circle;
 mod copy;
 mod count;
 mod message;
 mod reference;
 mod search;
 pub(crate) use crate::model::path::PlainlyStored;
+pub use circle::{AllSteps, CopiesOf, EndsIn, Steps, Way, circular, way};
 pub use copy::*;
 pub use count::*;
 use message::about;

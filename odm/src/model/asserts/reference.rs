@@ -1,7 +1,7 @@
 //! Assertions about references: where one may be declared, and that the two sides of a relationship agree.
 
 use super::message::{about, one_null};
-use crate::model::document::Document;
+use crate::model::document::{Document, Identified};
 use crate::model::path::{Fielded, Path, Step, StoredByType};
 use crate::model::reference::{Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceMeta, ReferenceTo};
 use crate::model::shape::{FieldMeta, same};
@@ -167,7 +167,7 @@ pub const fn nullified<R: Reference>(owner: &str, field: &str, ty: &str) -> Opti
 )]
 pub trait ById {}
 #[diagnostic::do_not_recommend]
-impl<T: Document, K: Same<T::Id>> ById for Ref<T, K> {}
+impl<T: Identified, K: Same<T::Id>> ById for Ref<T, K> {}
 #[diagnostic::do_not_recommend]
 impl<E: crate::model::copy::Entry> ById for E {}
 
@@ -519,7 +519,7 @@ const fn beside(message: Message, target: &str, other: &FieldMeta) -> Message {
 }
 
 /// Whether the first field comes before the second: what is wrong with both is said of one.
-const fn before(owner: &str, field: &str, other_owner: &str, other_field: &str) -> bool {
+pub(super) const fn before(owner: &str, field: &str, other_owner: &str, other_field: &str) -> bool {
     if same(owner, other_owner) {
         less(field, other_field)
     } else {

@@ -5,14 +5,14 @@ use crate::model::normalize;
 use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, StoredByType, Writable};
 use crate::model::shape::FieldMeta;
 use crate::model::stored::Stored;
-use crate::model::value::{Array, List, Numeric, Removable};
+use crate::model::value::{Array, List, Removable};
 use crate::plan::operators::nested::Items;
 use crate::plan::operators::patch::Patches;
 use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, GuardPart, Raw, Rooted, never};
 use crate::query::filter::equal::ComparedField;
 use crate::query::filter::expr::{Date, Expr, Expressed, Takes};
-use crate::query::filter::operand::{Operand, encode, encode_bson};
+use crate::query::filter::operand::{Amount, Operand, encode, encode_bson};
 use crate::query::filter::{Element, Filter, of_item};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -241,10 +241,10 @@ pub trait Change<R: Rooted>: Sized {
     /// }
     /// # Ok(()) }
     /// ```
-    fn inc<V: Numeric, P: Single, C: Codec<V> + Writable>(
+    fn inc<V, P: Single, C: Codec<V> + Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
-        by: impl Operand<V>,
+        by: impl Amount<V>,
     ) -> Self {
         field(R::rooted());
         self.changes().untyped.in_variant::<P>();
@@ -271,10 +271,10 @@ pub trait Change<R: Rooted>: Sized {
     /// }
     /// # Ok(()) }
     /// ```
-    fn dec<V: Numeric, P: Single, C: Codec<V> + Writable>(
+    fn dec<V, P: Single, C: Codec<V> + Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
-        by: impl Operand<V>,
+        by: impl Amount<V>,
     ) -> Self {
         field(R::rooted());
         self.changes().untyped.in_variant::<P>();
@@ -294,10 +294,10 @@ pub trait Change<R: Rooted>: Sized {
     /// accounts.update_where(|a| a.cents.gt(0)).mul(|a| a.cents, 2).await?;
     /// # Ok(()) }
     /// ```
-    fn mul<V: Numeric, P: Single, C: Codec<V> + Writable>(
+    fn mul<V, P: Single, C: Codec<V> + Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
-        by: impl Operand<V>,
+        by: impl Amount<V>,
     ) -> Self {
         field(R::rooted());
         self.changes().untyped.in_variant::<P>();

@@ -3,6 +3,7 @@
 use crate::model::copy::Entry;
 use crate::model::encode::{StoredValue, coded};
 use crate::model::reference::{Wrapped, Wraps};
+use crate::model::value::Numeric;
 use crate::{Error, Ref, Result, model::path::Codec};
 use mongodb::bson::{self, Bson, error::Result as BsonResult};
 
@@ -29,6 +30,23 @@ pub trait Operand<T> {
     #[doc(hidden)]
     fn to_stored<C: Codec<T>>(self) -> BsonResult<StoredValue>;
 }
+
+/// A number for a field of type `T` that is a number: what `inc`, `dec` and `mul` take.
+///
+/// ```no_run
+/// # use samples::model::*;
+/// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
+/// accounts.update(account.id).inc(|a| a.cents, 500).await?;
+/// # Ok(()) }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{T}` can't be added to or multiplied with a `{Self}`",
+    label = "the field stores a `{T}`",
+    note = "`inc`, `dec` and `mul` change a number by a number of its own type; any field is changed as a whole by `set`"
+)]
+pub trait Amount<T>: Operand<T> {}
+#[diagnostic::do_not_recommend]
+impl<T: Numeric, V: Operand<T>> Amount<T> for V {}
 
 impl<T> Operand<T> for T {
     fn to_stored<C: Codec<T>>(self) -> BsonResult<StoredValue> {

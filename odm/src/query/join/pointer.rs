@@ -43,7 +43,7 @@ impl<T: Document + Clone, K: IdValue + Stored> Load for Ref<T, K> {
     note = "the field of the document does: `collection.load(&document, |d| d.field)`, or `.include(|d| d.field)` in a query"
 )]
 pub trait LoadById: Load {}
-impl<T: Document + Clone> LoadById for Ref<T, <T as Document>::Id> {}
+impl<T: Document + Clone> LoadById for Ref<T, T::Id> {}
 
 #[diagnostic::do_not_recommend]
 impl<E: Entry<Of: Clone>> Load for E {

@@ -51,7 +51,7 @@ pub struct Message {
 
 /// A line of a channel's log, in buckets.
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[bucket(of = Channel, items = lines, size = 100, collection = "line_buckets", on_delete = cascade)]
+#[bucket(of = Channel, size = 100)]
 pub struct Line {
     pub text: String,
 }
