@@ -37,6 +37,7 @@ struct Seconds(i64);
 mod secret {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    #[allow(clippy::ptr_arg)]
     pub fn serialize<S: Serializer>(text: &String, serializer: S) -> Result<S::Ok, S::Error> {
         text.chars().rev().collect::<String>().serialize(serializer)
     }
