@@ -328,12 +328,11 @@ async fn insert_all<T: Document>(
     }
     let graph = core.odm().graph();
     let is_changed = graph.derived_in(core.meta()).next().is_some() || graph.is_linked(core.meta());
-    let again = match is_changed {
-        true => {
-            let all = Collection::<T>::new(core.odm(), core.session().cloned());
-            Some(all.get(Ref::<T>::new(id.clone())).required().await?)
-        }
-        false => None,
+    let again = if is_changed {
+        let all = Collection::<T>::new(core.odm(), core.session().cloned());
+        Some(all.get(Ref::<T>::new(id.clone())).required().await?)
+    } else {
+        None
     };
     Ok((again, stored))
 }
