@@ -1,5 +1,7 @@
 //! Writes and reads of one document that a condition finds: the first in an order, or the one that has a unique key.
 
+#[cfg(doc)]
+use crate::Error;
 use crate::api::by_key::DocumentByKey;
 use crate::engine::first::{self, FirstMatch};
 use crate::engine::{Reply, Selection};

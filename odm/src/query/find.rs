@@ -421,7 +421,7 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     }
 
     /// The distinct values of a field in the documents that match, in no order; of an array's items with
-    /// [`any`](crate::query::Path::any). Documents without the field have none; sorts, limits and projections of the query don't count.
+    /// [`any_item`](crate::query::Path::any_item). Documents without the field have none; sorts, limits and projections of the query don't count.
     ///
     /// # Errors
     /// As [`all`](Find::all), and [`Error::Query`] with `skip` or `limit`. The server refuses more than 16 MiB of values.

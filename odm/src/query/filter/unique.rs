@@ -60,7 +60,6 @@ impl<R, T: ?Sized, P: Step, C> KeyFields<R> for Path<R, T, P, C> {
     }
 }
 
-#[diagnostic::do_not_recommend]
 impl<R, T, P: Step + Holds<T, As: Whole<T>>, C: Codec<T>, V: Operand<T>> KeyValues<R, V>
     for Path<R, T, P, C>
 {
