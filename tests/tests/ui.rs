@@ -148,7 +148,7 @@ fn attributes_are_found_with_their_options() {
     assert_eq!(found("#[serde(skip)] #[derive(Clone)]"), vec![]);
 }
 
-/// What a message offers is compiled: each attribute in one, with all of its options together, stands in a program that compiles.
+/// The offers of messages are compiled: each attribute in one, with all of its options together, stands in a program that compiles.
 #[test]
 fn every_offered_attribute_stands_in_a_program_that_compiles() {
     let mut compiled = BTreeSet::new();

@@ -32,7 +32,7 @@ pub struct Bucket {
 
 /// `items = notes` in `rename(…)`.
 pub struct Rename {
-    /// What the field holds: `parent`, `items`, `sum_stars`.
+    /// The content of the field: `parent`, `items`, `sum_stars`.
     pub part: Ident,
     pub name: Ident,
 }

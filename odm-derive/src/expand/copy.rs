@@ -244,7 +244,7 @@ pub fn ways(target: &Target) -> TokenStream {
     let (odm, this, owner) = (&target.odm, &target.this, target.container.name());
     let ways = target.fields.iter().enumerate().filter_map(|(i, field)| {
         let Some(Copy::Field(copy)) = &field.copy else { return None };
-        // What is copied once updates nothing.
+        // A copy that is made once updates nothing.
         let once = matches!(copy.consistency.as_ref().map(|at| at.value), Some(Consistency::Snapshot));
         if once || target.is_generic() {
             return None;

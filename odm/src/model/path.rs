@@ -134,7 +134,7 @@ pub struct PartOf<O, const I: usize>(PhantomData<fn() -> O>);
 /// A field of the struct in field number `I` of the document `O`, as a part of a unique key.
 pub struct PartWithin<O, const I: usize>(PhantomData<fn() -> O>);
 
-/// What is no part of a unique key: the document itself, and the items of an array.
+/// No part of a unique key: the document itself, and the items of an array.
 pub struct NoPart(());
 
 /// A document that has a unique key of the parts `K`: one field, or a tuple of them. The derive implements it for the keys that it

@@ -16,7 +16,7 @@ use mongodb::bson::raw::CString;
 )]
 #[allow(missing_docs)]
 pub trait StoredWith<E>: Document + FromNew {
-    // What the enum does with the document, under names of this trait: of a type that is no variant, the compiler says nothing else.
+    // The functions of the enum, under names of this trait: of a type that is no variant, the compiler says nothing else.
     const VARIANT_META: &'static DocumentMeta = Self::META;
     const VARIANT_FIELDS: &'static [FieldMeta] = Self::FIELDS;
     const VARIANT_SIZE: Option<u64> = Self::MAX_BSON_SIZE;

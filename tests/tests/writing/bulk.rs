@@ -425,7 +425,7 @@ fn the_commands_do_not_grow_with_the_writes() {
     });
 }
 
-/// What a bulk says of the last of its writes, which is refused before anything is sent.
+/// The error of a bulk for the last of its writes, which is refused before anything is sent.
 async fn refused_at(bulk: odm::write::Bulk, at: usize, t: &TestDb) -> String {
     t.commands.clear();
     let done = bulk.await;

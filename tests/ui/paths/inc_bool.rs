@@ -1,4 +1,4 @@
-//! What is no number can't be changed by one.
+//! `inc` changes numbers alone.
 use odm::prelude::*;
 
 #[derive(Document)]

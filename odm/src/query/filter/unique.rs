@@ -18,7 +18,7 @@ use crate::query::filter::operand::{Operand, encode_bson};
     note = "one field: `|p| p.email`; the fields of a unique index on several: `|p| (p.shop, p.number)`"
 )]
 pub trait KeyFields<R> {
-    /// What a document has to have a unique key of.
+    /// The parts of the key: a document with a unique index of them has it.
     #[doc(hidden)]
     type Parts;
     /// Their stored names.
@@ -40,7 +40,7 @@ pub trait KeyFields<R> {
     note = "one field: `get_by(|p| p.email, email)`; several: `get_by(|p| (p.shop, p.number), (shop, number))`"
 )]
 pub trait KeyValues<R, V> {
-    /// What a document has to have a unique key of.
+    /// The parts of the key: a document with a unique index of them has it.
     #[doc(hidden)]
     type Parts;
     /// The stored names of the fields.
