@@ -403,7 +403,7 @@ impl<P: Document, C: ChildOf<P>> ParentOf<C> for P {
 /// ```no_run
 /// # use samples::model::*;
 /// # async fn example(comments: Collection<Comment>, one: Comment) -> odm::Result<()> {
-/// let beside = comments.of(&one.post).all().await?;
+/// let beside = comments.children_of(&one.post).all().await?;
 /// # Ok(()) }
 /// ```
 #[diagnostic::on_unimplemented(
