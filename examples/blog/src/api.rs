@@ -111,7 +111,7 @@ async fn put_author(
     answer(author)
 }
 
-/// Refused while there are posts or comments of the author (`restrict`). An author that
+/// Refused while there are posts or comments of the author (`restrict`). One that
 /// is deleted already is no problem: a client may send its request again.
 async fn delete_author(
     Site(odm): Site,
@@ -192,8 +192,8 @@ async fn patch_post(
     Ok(([(ETAG, tag)], axum::Json(Json(post))))
 }
 
-/// Deletes a post, and keeps it: `restore` brings it back with its comments. A post that
-/// is deleted already is no problem: a client may send its request again.
+/// Deletes a post, and keeps it: `restore` brings it back with its comments. One
+/// that is deleted already is no problem: a client may send its request again.
 async fn delete_post(
     Site(odm): Site,
     Path(slug): Path<String>,
