@@ -576,7 +576,7 @@ fn a_bulk_takes_what_names_a_document_in_each_way() {
             };
             let done = bulk
                 .add(shops.update_by(|s| s.name, "Ada").inc(|s| s.stars, 1))
-                .add(shops.update_by(|s| s.name, "nobody").inc(|s| s.stars, 1))
+                .add(shops.update_by(|s| s.name, "Zoe").inc(|s| s.stars, 1))
                 .add(
                     notes
                         .update(1)
