@@ -64,7 +64,10 @@ pub struct Field<'a> {
     /// The name in JSON, where that is another one.
     pub json: Option<String>,
     pub vis: &'a Visibility,
+    /// The type of its values: `T` of `Deferred<T>`.
     pub ty: &'a Type,
+    /// The declared type is `Deferred<T>`.
+    pub is_deferred: bool,
     pub original: &'a syn::Field,
     pub serde: attr::serde::Field,
     pub field: attr::field::Field,
@@ -122,7 +125,9 @@ impl<'a> Container<'a> {
             syn::Data::Union(_) => Data::Union,
         };
         has_own_form |= match &data {
-            Data::Struct(_, fields) => fields.iter().any(|field| field.field.has_form),
+            Data::Struct(_, fields) => fields
+                .iter()
+                .any(|field| field.field.has_form || field.is_deferred),
             Data::Enum(variants) => variants.iter().any(|variant| {
                 variant.json.is_some() || variant.fields.iter().any(|field| field.field.has_form)
             }),
@@ -338,6 +343,8 @@ impl<'a> Field<'a> {
         let name = stored_name(cx, serde.rename.as_ref(), case.stored.of_field(&rust));
         let mut reference = Reference::parse(cx, &original.attrs);
         let mut copy = Copy::parse(cx, &original.attrs, &mut reference);
+        let declared_type = ty::written(&original.ty);
+        let deferred = ty::deferred(declared_type);
         if matches!(ty::many(&original.ty), Some(ty::Many::List { .. })) {
             let of_copies = match &mut copy {
                 Some(Copy::Entry(entry)) => Some(&mut entry.reference),
@@ -361,7 +368,8 @@ impl<'a> Field<'a> {
             json: json.filter(|json| *json != name),
             name,
             vis: &original.vis,
-            ty: ty::written(&original.ty),
+            ty: deferred.unwrap_or(declared_type),
+            is_deferred: deferred.is_some(),
             original,
             serde,
             field: declared,

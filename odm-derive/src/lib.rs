@@ -79,6 +79,8 @@ mod tests;
 ///
 /// # Attributes of a field
 ///
+/// A field of the type `Deferred<T>` is read only where a query asks for it, such as a long text.
+///
 /// Each `N` is a literal or a constant: `#[embed(max = limits::TAGS)]`.
 ///
 /// | attribute | meaning |

@@ -111,6 +111,13 @@ pub fn option(ty: &Type) -> Option<&Type> {
         .and_then(|segment| argument(segment, 0))
 }
 
+/// The type in a `Deferred<…>`.
+pub fn deferred(ty: &Type) -> Option<&Type> {
+    last(ty)
+        .filter(|segment| segment.ident == "Deferred")
+        .and_then(|segment| argument(segment, 0))
+}
+
 /// The same, also in a `Box`.
 pub fn is_optional(ty: &Type) -> bool {
     let boxed = || last(ty).filter(|segment| segment.ident == "Box");

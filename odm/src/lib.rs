@@ -275,6 +275,7 @@ pub use api::hooks;
 pub use api::stored_form::{AsStored, Serde, from_document, to_bson, to_document};
 pub use api::tx::{Handle, Tx};
 pub use error::{Error, Result};
+pub use model::deferred::Deferred;
 pub use model::document::{Document, Embed, Projection};
 pub use model::geo;
 pub use model::native;
@@ -687,6 +688,7 @@ pub mod types {
     pub use crate::api::stored_form::DriverDocument;
     pub use crate::model::average::Average;
     pub use crate::model::checked::Checked;
+    pub use crate::model::deferred::DeferredFields;
     pub use crate::model::described::Described;
     pub use crate::model::document::IntoText;
     pub use crate::model::path::{
@@ -764,7 +766,7 @@ pub mod prelude {
     pub use crate::plan::operators::change::Change;
     pub use crate::query::{LoadRefs as _, Paths as _, Pattern};
     pub use crate::request::RequestQuery;
-    pub use crate::{Collection, Document, Embed, Filter, Odm, Projection, Ref, Row, models};
+    pub use crate::{Collection, Deferred, Document, Embed, Filter, Odm, Projection, Ref, Row, models};
 }
 
 /// The conditions that the compiler checks, under the names that its messages show. For generated code only: changes without notice.
@@ -823,6 +825,7 @@ pub mod __private {
         Subset,
     };
     pub use crate::model::default::default_of;
+    pub use crate::model::deferred::Deferred;
     pub use crate::model::described::{Described, Description};
     pub use crate::model::document::{
         Action, ById, ChangesMeasurements, CollationMeta, CollectionKind, Deletable, DocumentMeta, Expiry,

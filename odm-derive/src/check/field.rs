@@ -11,6 +11,9 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     if !is_shared_between_threads(cx, container, field) {
         return;
     }
+    if !deferred_is_alone(cx, container, field, embedded) {
+        return;
+    }
     written_is_read(cx, container, field);
     access_has_a_use(cx, container, field);
     texts_are_integers(cx, container, field);
@@ -66,8 +69,71 @@ fn is_shared_between_threads(cx: &Ctxt, container: &Container, field: &Field) ->
     false
 }
 
+/// `Option<Deferred<T>>` and the like.
+fn deferred_is_outside(cx: &Ctxt, container: &Container, field: &Field) -> bool {
+    let text = ty::text(field.ty);
+    let Some((before, _)) = text.split_once("Deferred<") else {
+        return true;
+    };
+    if before.ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+        return true;
+    }
+    let without = text.replacen("Deferred<", "", 1).replacen('>', "", 1);
+    cx.error(
+        field.ty,
+        format!(
+            "`{}` has a `Deferred` within another type, and a field is read as a whole or not at all. Write `{}: Deferred<{without}>`",
+            label(container, field),
+            field.rust
+        ),
+    );
+    false
+}
+
+/// `Deferred<T>`: a plain field of a document.
+fn deferred_is_alone(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) -> bool {
+    if !field.is_deferred {
+        return deferred_is_outside(cx, container, field);
+    }
+    let (roles, inner) = (&container.roles, ty::text(field.ty));
+    let problem = if embedded {
+        format!(
+            "it stands in an embedded value, which is read as a whole. Write `{inner}`, and make the whole field of the document a \
+             `Deferred`"
+        )
+    } else if roles.made(field) || field.is_derived() || field.field.scope {
+        format!("the library writes it, and reads it when it does. Write `{inner}`")
+    } else if field.reference.is_some() || field.copy.is_some() {
+        format!("the library reads references to check them. Write `{inner}`")
+    } else if field.serde.flatten.is_some() || field.field.extra || field.skipped() {
+        format!("it is no field of its own in the database. Write `{inner}`")
+    } else if field.serde.default.is_some() || field.serde.skip_serializing_if.is_some() {
+        "a field that was not read has no default. Leave the default or `skip_serializing_if` out; a document without the field is read \
+         as one whose field was not read"
+            .to_owned()
+    } else {
+        return true;
+    };
+    cx.error(
+        &field.original.ty,
+        format!("`{}` can't be a `Deferred`: {problem}", label(container, field)),
+    );
+    false
+}
+
 /// The rules of an `_id`, which has others of its own.
 pub fn of_id(cx: &Ctxt, container: &Container, field: &Field) {
+    if field.is_deferred {
+        cx.error(
+            &field.original.ty,
+            format!(
+                "`{}` can't be a `Deferred`: every document is read with its id. Write `{}`",
+                label(container, field),
+                ty::text(field.ty)
+            ),
+        );
+        return;
+    }
     if !is_shared_between_threads(cx, container, field) {
         return;
     }
@@ -540,6 +606,16 @@ fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
 
 /// The fields of a projection and of a row are read and never written.
 pub fn read_alone(cx: &Ctxt, container: &Container, field: &Field) {
+    if field.is_deferred {
+        cx.error(
+            &field.original.ty,
+            format!(
+                "`{}` can't be a `Deferred`: what is named here is read. Write `{}`",
+                label(container, field),
+                ty::text(field.ty)
+            ),
+        );
+    }
     let declared = &field.field;
     let what = if declared.has_bounds() {
         "is only read, and a bound is for what is written. Declare it in the document"

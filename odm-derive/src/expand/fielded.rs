@@ -78,6 +78,7 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         quote!(access: #odm::Access::#access,)
     });
     let sensitive = field.field.sensitive.then(|| quote!(sensitive: true,));
+    let deferred = field.is_deferred.then(|| quote!(deferred: true,));
     let cut = field.is_foreign().then(|| quote!(cut: true,));
     let json = field
         .json
@@ -86,7 +87,7 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
     let json_text = field.field.json_text.map(|_| quote!(json_text: true,));
     let set: Vec<_> = [
         aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, left_out,
-        inserted, stored, access, sensitive, json, json_text, cut,
+        inserted, stored, access, sensitive, deferred, json, json_text, cut,
     ]
     .into_iter()
     .flatten()

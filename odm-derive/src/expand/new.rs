@@ -266,8 +266,11 @@ pub fn fresh(target: &Target) -> TokenStream {
 fn convert(target: &Target) -> TokenStream {
     let ident = target.container.ident;
     let fields = target.container.fields().iter().map(|field| {
-        let name = field.ident();
+        let (odm, name) = (&target.odm, field.ident());
         let value = supply(target, field);
+        if field.is_deferred {
+            return quote!(#name: #odm::Deferred::new(#value),);
+        }
         quote!(#name: #value,)
     });
     quote! {

@@ -3,6 +3,7 @@
 #[cfg(doc)]
 use crate::Error;
 use crate::api::stored_form::DriverDocument;
+use crate::model::deferred::DeferredFields;
 use crate::model::encode::stored_document;
 #[cfg(feature = "atlas")]
 use crate::model::{
@@ -155,6 +156,31 @@ impl<T: Document> Collection<T> {
             core,
             of: PhantomData,
         }
+    }
+
+    /// The same collection, whose reads ask for these [deferred](crate::Deferred) fields too: one, or a tuple of them.
+    ///
+    /// It concerns the documents of this collection, also where a join of the handle reads them.
+    ///
+    /// ```no_run
+    /// # mod app {
+    /// # use odm::prelude::*;
+    /// # #[derive(Document, Clone, Debug)]
+    /// # #[document(collection = "articles")]
+    /// # pub struct Article { pub id: ObjectId, pub title: String, pub body: Deferred<String> }
+    /// # async fn example(articles: Collection<Article>, id: ObjectId) -> odm::Result<()> {
+    /// if let Some(article) = articles.with_deferred(|a| a.body).get(id).await? {
+    ///     println!("{}", article.body.get().map_or("", String::as_str));
+    /// }
+    /// # Ok(()) }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_deferred<F: DeferredFields<T>>(&self, fields: impl FnOnce(T::Paths) -> F) -> Collection<T> {
+        let mut names = Vec::new();
+        fields(T::paths()).names(&mut names);
+        let odm = self.core.odm().clone().asking_for(T::META, names);
+        Collection::new(&odm, self.core.session().cloned())
     }
 
     /// Inserts one document: its `New…` struct, or a whole one.

@@ -1,14 +1,16 @@
 //! Whole documents on their way to the database: as they are stored, within their bounds.
 
 use crate::bounds;
+use crate::error::{Rule, Violation};
+use crate::model::deferred::holds_deferred;
 use crate::model::document::{DocumentMeta, Fresh};
 use crate::model::encode::{raw_document, write_behind};
 use crate::model::field::holds_cut;
-use crate::model::meta::{Body, Several};
+use crate::model::meta::{Body, FieldMeta, Several};
 use crate::plan::keep::refuse_own;
 use crate::store::decode::{decode, not_encoded};
 use crate::store::twice;
-use crate::{Document, Result};
+use crate::{Document, Error, Result};
 use mongodb::bson::{RawDocument, RawDocumentBuf};
 
 /// The document as it is stored, within its bounds.
@@ -33,6 +35,31 @@ pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> R
     Ok(())
 }
 
+/// The same of a new document, which has all of its fields.
+pub(crate) fn encode_new_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> Result<()> {
+    let start = bytes.len();
+    encode_behind(document, bytes)?;
+    if !const { holds_deferred(T::FIELDS) } {
+        return Ok(());
+    }
+    let ours = bytes.get(start..).unwrap_or_default();
+    let raw = RawDocument::from_bytes(ours).map_err(|source| not_encoded(T::META, source))?;
+    let is_missing = |field: &&FieldMeta| field.deferred && !matches!(raw.get(field.name), Ok(Some(_)));
+    let missing: Vec<Violation> = T::FIELDS
+        .iter()
+        .filter(is_missing)
+        .map(|field| Violation::new(field.name, Rule::Required, None))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Invalid {
+        collection: T::META.collection.to_owned(),
+        violations: missing,
+        source: None,
+    })
+}
+
 /// The document of these bytes, if it is within its bounds.
 fn within_bounds<'b>(
     meta: &'static DocumentMeta,
@@ -52,7 +79,9 @@ fn within_bounds<'b>(
 pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, RawDocumentBuf)> {
     match document {
         Fresh::Whole(document) => {
-            let raw = encode(&document)?;
+            let mut bytes = Vec::with_capacity(512);
+            encode_new_behind(&document, &mut bytes)?;
+            let raw = raw_document(T::META.name, bytes)?;
             // Of what is stored in part, the stored part is read back.
             let document = Some(document).filter(|_| !const { is_cut::<T>() });
             Ok((document, raw))

@@ -1,6 +1,6 @@
 //! Many documents, inserted at once.
 
-use crate::api::encoded::{encode_behind, is_cut};
+use crate::api::encoded::{encode_new_behind, is_cut};
 use crate::engine::{self, Batching, WriteOperation, Writes};
 use crate::model::document::{DocumentMeta, Fresh};
 use crate::store::core::Core;
@@ -31,7 +31,7 @@ fn encode_part<T: Document>(first: usize, documents: &[T]) -> DocumentBuffer {
     let mut part = DocumentBuffer::default();
     part.places.reserve(documents.len());
     for (at, document) in documents.iter().enumerate() {
-        part.add(first + at, |bytes| encode_behind(document, bytes));
+        part.add(first + at, |bytes| encode_new_behind(document, bytes));
         if at == 0 {
             // Each is about as long as the one before.
             let more = part.bytes.len().saturating_mul(documents.len());
@@ -160,7 +160,7 @@ async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Docu
     for (at, document) in documents.into_iter().enumerate() {
         match document {
             Fresh::Whole(document) => {
-                part.add(at, |bytes| encode_behind(&document, bytes));
+                part.add(at, |bytes| encode_new_behind(&document, bytes));
                 whole.push(document);
             }
             // Its bounds are checked when what is derived from others is there.

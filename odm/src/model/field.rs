@@ -41,6 +41,7 @@ impl FieldMeta {
             cut: false,
             access: Access::Open,
             sensitive: false,
+            deferred: false,
             json_text: false,
             json: None,
             beside: false,

@@ -10,6 +10,7 @@ pub(crate) mod compare;
 pub(crate) mod copy;
 pub(crate) mod date_text;
 pub(crate) mod default;
+pub(crate) mod deferred;
 pub(crate) mod described;
 pub(crate) mod document;
 pub(crate) mod elements;

@@ -50,7 +50,12 @@ impl Replacement {
         };
         let update = match meta.struct_of(&document) {
             Some(of) if !exact && !of.deny_unknown => merged(of, fields, computed),
-            _ => UpdateModifications::Pipeline(whole(fields, computed)),
+            of => {
+                for name in not_read(of, &fields) {
+                    computed.insert(name, format!("${name}"));
+                }
+                UpdateModifications::Pipeline(whole(fields, computed))
+            }
         };
         Ok(Replacement {
             update,
@@ -112,6 +117,18 @@ fn first_of(expressions: impl DoubleEndedIterator<Item = String>, last: Bson) ->
     expressions.rev().fold(last, |last, expression| {
         doc! { "$ifNull": [expression, last] }.into()
     })
+}
+
+/// The deferred fields that were not read, whose stored values stay.
+fn not_read<'f>(
+    of: Option<&'static StructShape>,
+    given: &'f Document,
+) -> impl Iterator<Item = &'static str> + 'f {
+    let fields = of.map_or(&[][..], |of| of.fields);
+    fields
+        .iter()
+        .filter(|field| field.deferred && !given.contains_key(field.name))
+        .map(|field| field.name)
 }
 
 /// Nothing is kept but the id and what the library has in the document.
@@ -222,7 +239,14 @@ impl KeptMerge {
         computed: &[String],
     ) -> (Document, Document) {
         for name in &level.names {
-            if !new.contains_key(name) && !computed.iter().any(|computed| computed == name) {
+            let is_deferred = || {
+                level
+                    .fields
+                    .iter()
+                    .any(|field| field.deferred && field.name == *name)
+            };
+            let is_kept = computed.iter().any(|computed| computed == name);
+            if !new.contains_key(name) && !is_kept && !is_deferred() {
                 self.left_out.insert(stored.below(name).name);
             }
         }

@@ -60,7 +60,7 @@ configured!(ReadOptions for query.core of [T, Out, J] Find<T, Out, J>;);
 impl<T: Document> Find<T> {
     pub(crate) fn new(core: Core, filter: Filter<T>) -> Find<T> {
         Find {
-            query: Query::new(core, filter.untyped()),
+            query: Query::for_application(core, filter.untyped()),
             join: (),
             into: PhantomData,
         }

@@ -25,6 +25,8 @@ pub(crate) struct Query {
     pub(crate) fields: Option<Vec<&'static str>>,
     /// The stored fields that a join reads; `None` where nothing is joined.
     pub(crate) needs: Option<Vec<&'static str>>,
+    /// Whether its documents are those of the application, which have no deferred fields that are not asked for.
+    pub(crate) leaves_out_deferred: bool,
 }
 
 /// The driver's options of a query. They are large, and a query of one document has none as a rule: so they are in a box,
@@ -132,6 +134,15 @@ impl Query {
             sort: Vec::new(),
             fields: None,
             needs: None,
+            leaves_out_deferred: false,
+        }
+    }
+
+    /// A query of documents that the application receives.
+    pub(crate) fn for_application(core: Core, filter: Filter<()>) -> Query {
+        Query {
+            leaves_out_deferred: true,
+            ..Query::new(core, filter)
         }
     }
 
@@ -175,9 +186,22 @@ impl Query {
     }
 
     pub(crate) fn prepare_projection(&mut self) {
-        let Some(fields) = self.fields.take() else { return };
-        let projection = projection(&fields, self.needs.as_deref());
-        self.options.projection = Some(projection);
+        let projection = match self.fields.take() {
+            Some(fields) => Some(projection(&fields, self.needs.as_deref())),
+            None if self.leaves_out_deferred && self.options.projection.is_none() => {
+                let sorted = self
+                    .options
+                    .sort
+                    .iter()
+                    .flat_map(|sort| sort.keys().map(String::as_str));
+                let sorted: Vec<&str> = self.sort.iter().map(|order| order.name).chain(sorted).collect();
+                self.core.odm().without_deferred(self.core.meta(), &sorted)
+            }
+            None => None,
+        };
+        if projection.is_some() {
+            self.options.projection = projection;
+        }
     }
 
     /// Hands the first document to `take`, if there is one.

@@ -3,9 +3,12 @@
 
 use super::index::{Index, OVERRIDE};
 use super::{language, partial};
+use crate::model::deferred;
 use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
 use crate::model::meta::CheckRule;
+use crate::model::meta::names::root;
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape};
+use mongodb::bson::Bson;
 
 /// The declared indexes of a document that can't work, each in a sentence.
 pub(crate) fn problems(meta: &DocumentMeta) -> Vec<String> {
@@ -30,8 +33,28 @@ pub(crate) fn problems(meta: &DocumentMeta) -> Vec<String> {
                 meta.name, check.text
             ));
         }
+        let used = check
+            .expression()
+            .and_then(|expression| deferred::names(meta).find(|name| reads(&expression, name)));
+        if let Some(name) = used {
+            problems.push(format!(
+                "`{}`: the check `{}` needs `{name}`, which is a `Deferred`: a document that is written may not have its value. Leave it out \
+                 of the check, or write another type than `Deferred`",
+                meta.name, check.text
+            ));
+        }
     }
     problems
+}
+
+/// Whether an expression reads a field.
+fn reads(expression: &Bson, field: &str) -> bool {
+    match expression {
+        Bson::String(text) => text.strip_prefix('$').is_some_and(|path| root(path) == field),
+        Bson::Array(items) => items.iter().any(|item| reads(item, field)),
+        Bson::Document(parts) => parts.values().any(|part| reads(part, field)),
+        _ => false,
+    }
 }
 
 /// `` `a`, `b` ``, as they are stored.

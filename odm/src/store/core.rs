@@ -161,7 +161,12 @@ impl Core {
                     let filter = self
                         .odm
                         .in_scope(self.meta, doc! { "_id": { "$eq": id } }, false)?;
-                    let found = act!(self, read, [this] this.raw.find_one(filter));
+                    let mut options = None;
+                    if let Some(projection) = self.odm.without_deferred(self.meta, &[]) {
+                        let chosen = options.get_or_insert_with(FindOneOptions::default);
+                        chosen.projection = Some(projection);
+                    }
+                    let found = act!(self, read, [this] this.raw.find_one(filter).with_options(options));
                     let found = found.map_err(|error| self.error(error))?;
                     if let Some(found) = &found {
                         take(found)?;

@@ -3,7 +3,9 @@
 use crate::graph::Graph;
 use crate::graph::edge::{Edge, EdgeId};
 use crate::graph::known::UnknownDeclarations;
+use crate::model::deferred;
 use crate::model::document::{DocumentMeta, Model};
+use crate::model::meta::names::root;
 use crate::store::age::Age;
 use crate::store::clock::Clock;
 use crate::store::fan_out::FanOut;
@@ -16,6 +18,7 @@ use crate::store::tasks::Tasks;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::Database;
+use mongodb::bson::{Bson, Document};
 use mongodb::options::DatabaseOptions;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +56,8 @@ pub struct Odm {
     scopes: Scopes,
     /// How many hooks have called each other by their writes to come to this handle.
     hooks: u8,
+    /// The deferred fields that its reads ask for, each with its collection.
+    asked: Option<Arc<[(&'static str, &'static str)]>>,
 }
 
 struct HandleInner {
@@ -189,6 +194,7 @@ impl Odm {
             clock: None,
             scopes: Scopes::default(),
             hooks: 0,
+            asked: None,
         }
     }
 
@@ -389,6 +395,35 @@ impl Odm {
             None => Ok(()),
             Some(message) => Err(Error::Query { collection, message }),
         }
+    }
+
+    /// The same handle, whose reads ask for these deferred fields of a collection too.
+    pub(crate) fn asking_for(mut self, meta: &DocumentMeta, names: Vec<&'static str>) -> Odm {
+        let more = names.into_iter().map(|name| (meta.collection, name));
+        let all = self
+            .asked
+            .iter()
+            .flat_map(|asked| asked.iter().copied())
+            .chain(more);
+        self.asked = Some(all.collect());
+        self
+    }
+
+    /// The projection without the deferred fields of a document that are not asked for, if there are any. `with` are fields that are
+    /// read in any case.
+    pub(crate) fn without_deferred(&self, meta: &DocumentMeta, with: &[&str]) -> Option<Document> {
+        let is_asked = |name: &str| {
+            let asked = self.asked.as_deref().unwrap_or_default();
+            asked
+                .iter()
+                .any(|(of, field)| *of == meta.collection && *field == name)
+                || with.iter().any(|path| root(path) == name)
+        };
+        let left_out: Document = deferred::names(meta)
+            .filter(|name| !is_asked(name))
+            .map(|name| (name.to_owned(), Bson::Int32(0)))
+            .collect();
+        Some(left_out).filter(|left_out| !left_out.is_empty())
     }
 
     /// Takes off the options that an operation of a transaction can't have.

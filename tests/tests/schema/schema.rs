@@ -19,6 +19,7 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         cut: false,
         access: meta::Access::Open,
         sensitive: false,
+        deferred: false,
         json: None,
         json_text: false,
         beside: false,

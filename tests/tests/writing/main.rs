@@ -5,6 +5,7 @@ mod builders;
 mod bulk;
 mod bulk_upserts;
 mod computing;
+mod deferred;
 mod exact_ids;
 mod input;
 mod inserted_parts;

@@ -215,9 +215,13 @@ impl<'a> Code<'a> {
             }
         };
         let left_out = field.serde.left_out_by.as_ref();
-        let left_out = left_out
+        let mut left_out = left_out
             .map(|path| quote_spanned!(path.span()=> .unless(|value| #path(value))))
             .filter(|_| field.serde.flatten.is_none());
+        // Those of the document, and not of the struct of a new one.
+        if field.is_deferred && self.has_defaults && self.is_read {
+            left_out = Some(quote!(.or(#odm::Deferred::not_read).unless(#odm::Deferred::is_not_read)));
+        }
         let read = self.is_read.then(|| self.when_missing(field));
         quote!(#stored::Field::new(#key, #bound, #functions) #read #left_out)
     }
@@ -465,8 +469,13 @@ impl<'a> Code<'a> {
     /// Fields with their constants.
     pub fn parts<'f>(&mut self, fields: &'f [Field<'f>]) -> Vec<Part<'f>> {
         let part = |field: &'f Field<'f>| {
-            let ty = field.ty;
-            self.part(field, &quote!(#ty))
+            let (odm, ty) = (&self.target.odm, field.ty);
+            let held = if field.is_deferred {
+                quote!(#odm::Deferred<#ty>)
+            } else {
+                quote!(#ty)
+            };
+            self.part(field, &held)
         };
         fields.iter().map(part).collect()
     }

@@ -397,6 +397,10 @@ async fn find_and_update(
     }
     options.upsert = upsert.then_some(true);
     options.array_filters = array_filters(&update.built);
+    // In a transaction the rules read the document too.
+    if core.session().is_none() {
+        options.projection = core.odm().without_deferred(core.meta(), &[]);
+    }
     cx.trace.trip();
     let found = act!(
         core,

@@ -120,6 +120,10 @@ const fn reveals(source: &FieldMeta, shown: bool) -> Option<&'static str> {
     }
 }
 
+/// Why a deferred field is no source: the rest of the message.
+const DEFERRED: &str = "`, which is a `Deferred`: it is read only where a query asks for it, and a write may not have its value. Leave this \
+                        field out, and read the other one where it is wanted, by `with_deferred`";
+
 /// Rule five: what changes often is not computed with at every change. `shown` says that JSON shows the value of one child.
 pub const fn derivable<T: Document>(
     source: &str,
@@ -139,6 +143,9 @@ pub const fn derivable<T: Document>(
         .text(source);
     if let Some(reason) = reveals(found, shown) {
         return Some(computed.text(reason));
+    }
+    if found.deferred {
+        return Some(computed.text(DEFERRED));
     }
     let changes = matches!(found.managed, Managed::Version | Managed::UpdatedAt);
     if !found.volatile && !holds_volatile && !changes {
@@ -166,6 +173,14 @@ pub const fn derivable<T: Document>(
 /// Rule five: what changes often does not decide which children a subset keeps.
 pub const fn orders<T: Document>(key: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
     match find(<T as Fielded>::FIELDS, key) {
+        Some(found) if found.deferred => Some(
+            about(owner, field, ty)
+                .text(" is ordered by `")
+                .text(T::META.name)
+                .text(".")
+                .text(key)
+                .text(DEFERRED),
+        ),
         Some(found) if found.volatile => Some(
             about(owner, field, ty)
                 .text(" is ordered by `")
@@ -217,6 +232,9 @@ pub const fn copyable<T: Document>(
         .text(source);
     if let Some(reason) = reveals(found, shown) {
         return Some(copies.text(reason));
+    }
+    if found.deferred {
+        return Some(copies.text(DEFERRED));
     }
     if found.volatile || matches!(found.managed, Managed::Version | Managed::UpdatedAt) {
         let message = copies.text(if found.volatile {

@@ -227,6 +227,8 @@ pub struct FieldMeta {
     pub access: Access,
     /// Whether no error and no log shows its value: `#[field(sensitive)]`.
     pub sensitive: bool,
+    /// Whether it is read only where it is asked for: a [`Deferred`](crate::Deferred).
+    pub deferred: bool,
     /// Whether its integers are texts in JSON: `#[field(json = text)]`.
     pub json_text: bool,
     /// Whether two values of its struct are equal that differ in it: the time zone beside a date.

@@ -521,7 +521,7 @@ impl<C: Document + Clone> WantedChildren<C> {
             sort = in_index;
         }
         let find = |wanted: &Self, parents| {
-            let mut find = Query::new(core.clone(), Filter::raw(wanted.filter(parents)?));
+            let mut find = Query::for_application(core.clone(), Filter::raw(wanted.filter(parents)?));
             find.options.sort = Some(sort.clone()).filter(|sort| !sort.is_empty());
             find.options.limit = limit.map(i64::from);
             if from.on_disk {
@@ -622,7 +622,8 @@ impl<C: Document + Clone> WantedChildren<C> {
     async fn load_first_by_queries(&mut self, from: &Source, core: &Core, limit: u32) -> Result<()> {
         let mut queries = Vec::with_capacity(self.places.len());
         for (key, at) in &self.places {
-            let mut find = Query::new(core.clone(), Filter::raw(self.filter(vec![key.to_bson()])?));
+            let mut find =
+                Query::for_application(core.clone(), Filter::raw(self.filter(vec![key.to_bson()])?));
             find.options.limit = Some(limit.into());
             if !self.what.via.order.is_empty() {
                 find.options.sort = Some(self.sort());

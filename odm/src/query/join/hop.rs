@@ -483,7 +483,7 @@ fn load_by<'a>(
     in_flight: usize,
 ) -> BoxFuture<'a, Result<()>> {
     async move {
-        let find = |chunk| Query::new(core.clone(), Filter::raw(doc! { by: { "$in": chunk } }));
+        let find = |chunk| Query::for_application(core.clone(), Filter::raw(doc! { by: { "$in": chunk } }));
         if chunks.len() <= 1 {
             // The usual case, without what it costs to wait for several at once.
             let Some(chunk) = chunks.pop() else { return Ok(()) };

@@ -29,9 +29,15 @@ impl SortPosition {
                             .strip_prefix(field.as_str())
                             .is_some_and(|rest| rest.starts_with('.'))
                 };
-                projection
-                    .iter()
-                    .any(|(field, shown)| of(field) && *shown != Bson::Int32(0))
+                let is_shown = |shown: &Bson| *shown != Bson::Int32(0);
+                if projection.values().any(is_shown) {
+                    projection
+                        .iter()
+                        .any(|(field, shown)| of(field) && is_shown(shown))
+                } else {
+                    // The fields that are left out.
+                    !projection.keys().any(of)
+                }
             };
             if !names.iter().all(has) {
                 names.clear();
