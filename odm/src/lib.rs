@@ -171,24 +171,32 @@
 //! | begin | [`Odm`], [`models!`], [`Collection`], [`prelude`] |
 //! | create collections, validators and indexes | [`Odm::sync`]; [`Odm::plan`] and [`Odm::apply`]; [`schema`] |
 //! | insert, replace, delete | [`Collection::insert`], [`Collection::insert_many`], [`Collection::replace`], [`Collection::delete`] |
-//! | insert unless it is there, or replace | [`Insert::or_get_by`](write::Insert::or_get_by), [`Collection::save`] |
-//! | write or read one document by a condition | [`Collection::get_by`], [`Collection::update_by`], [`Collection::update_first`], [`Collection::delete_first`] |
+//! | insert with children | `insert(order).with(\|order\| lines)`: [`Insert::with`](write::Insert::with), [`Collection::insert_tree`] |
+//! | upsert: insert unless it is there | [`Insert::or_get_by`](write::Insert::or_get_by), [`Update::upsert`](update::Update::upsert); [`Collection::save`] for a whole document |
+//! | write only if nobody has written since (optimistic locking) | `#[document(version)]`, then `update(&doc)` and `replace(doc)`; [`Update::if_version`](update::Update::if_version) |
+//! | read or write one document by a unique key | `get_by(\|p\| p.email, email)`: [`Collection::get_by`], [`Collection::update_by`], [`Collection::delete_by`] |
+//! | change one document if it matches | [`Update::filter`](update::Update::filter); the first that matches: [`Collection::update_first`], [`Collection::delete_first`] |
 //! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that can't be decoded |
 //! | join referenced documents | [`Find::include`], [`Collection::children_of`], [`LoadRefs::load`]; [`Find::lookup`] |
-//! | write a condition | the methods of [`Path`](query::Path), [`Filter`], [`Pattern`], [`text()`](query::text()), [`geo`]; [`expr`] for fields compared with fields |
+//! | find by a field of a referenced document | `filter_joined(\|p\| p.author, \|u\| u.city.eq("Rome"))`: [`Find::filter_joined`] |
+//! | read in pages | `find(…).sort(…).page(20).after(token)`: [`Find::page`] |
+//! | read a large field only where it is asked for | [`Deferred`], [`Collection::with_deferred`] |
+//! | write a condition | `p.age.gte(18) & !p.name.eq("Kate")`: the methods of [`Path`](query::Path), [`Filter`], [`Pattern`] (`Pattern::literal(text).ignore_case()`), [`text()`](query::text()), [`geo`]; [`expr`] for fields compared with fields |
 //! | take conditions, order and page from a request | [`RequestQuery`](derive@request::RequestQuery), [`Find::request`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
+//! | change items of an array | [`Change::elem`] (those that match), [`Change::each`], [`Change::items`] (in arrays of arrays), [`Change::push`], [`Change::pull`] |
 //! | take changes from a request, `PATCH` and `If-Match` | [`patch`], [`Change::apply`] |
 //! | set a time limit, a comment, a concern | [`options`], [`Odm::with_options`] |
 //! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
-//! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
+//! | compute | `group(\|o\| o.shop, \|g\| g.count("n").sum("cents", \|o\| o.cents))`: [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | store an operation, return it, or run it in a task | [`Action`] |
-//! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
+//! | write to several collections | `odm.bulk().add(movies.update(4).inc(…)).await`: [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
 //! | have functions called with each write of a document | [`hooks`] |
 //! | find and repair dangling references and stale copies | [`Odm::audit`], [`Odm::repair`] |
 //! | apply the pending work of processes that ended | [`Odm::recover`]; [`Odm::worker`] does it periodically |
 //! | fill copies that were declared later | [`Odm::backfill`] |
 //! | update copies after out-of-band writes | [`Odm::reconciler`] |
+//! | keep tenants apart | `#[field(scope)]`, then `odm.scoped(Order::paths().tenant, tenant)`: [`Odm::scoped`] |
 //! | follow the changes of a collection or of the database | [`Collection::watch`], [`Odm::watch`]; [`watch`] |
 //! | control how a change reaches many copies | [`Odm::with_fan_out`], [`FanOut`] |
 //! | run with fewer or older models than the database knows | [`Odm::check_models`], [`Odm::allow_unknown_copies`], [`Odm::forget_copies`] |
@@ -263,7 +271,7 @@ pub mod write {
     pub use crate::api::tree::{InsertTree, Tree};
     pub use crate::error::results::{BulkDone, Deleted};
     pub use crate::model::document::{
-        AsRead, ById, Deletable, Fresh, FromNew, Insertable, Replaceable, Target, WriteTarget,
+        AsRead, ById, Deletable, Fresh, FromNew, Insertable, Replaceable, Target, WholeDocument, WriteTarget,
     };
     pub use crate::query::filter::unique::{KeyFields, KeyValues};
 }
@@ -797,6 +805,7 @@ pub mod checks {
     pub use crate::model::stored::ByType;
     pub use crate::model::value::{Application, AsSet, DeclaresBound, DeclaresOpaque, Embeds, Listed};
     pub use crate::model::variant::AnUntaggedEnumHasNoPaths;
+    pub use crate::query::filter::{Known, NameOfACondition};
 }
 
 /// For generated code only: changes without notice.

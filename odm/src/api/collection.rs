@@ -4,6 +4,7 @@
 use crate::Error;
 use crate::api::stored_form::DriverDocument;
 use crate::model::deferred::DeferredFields;
+use crate::model::document::WholeDocument;
 use crate::model::encode::stored_document;
 #[cfg(feature = "atlas")]
 use crate::model::{
@@ -563,15 +564,16 @@ impl<T: Document> Collection<T> {
     /// let account = accounts.replace(account).await?; // its version is one greater now
     /// # Ok(()) }
     /// ```
-    pub fn replace(&self, document: T) -> Replace<T>
+    pub fn replace(&self, document: impl WholeDocument<T>) -> Replace<T>
     where
         T: Replaceable,
     {
-        Replace::new(self.core().clone(), document)
+        Replace::new(self.core().clone(), document.into_document())
     }
 
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only
-    /// if the stored version is still the document's. If there is none, [`Deleted::deleted`](crate::Deleted::deleted) is 0.
+    /// if the stored version is still the document's. No such document is [`Error::NotFound`], or `None` of
+    /// [`optional`](Delete::optional).
     ///
     /// The `on_delete` rules of references to it are applied: see [`Delete`].
     ///

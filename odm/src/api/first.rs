@@ -243,6 +243,25 @@ impl<T: Document> Change<T> for UpdateFirst<T> {
 }
 
 impl<T: Document> UpdateFirst<T> {
+    /// An update of one document, which the condition names among others.
+    pub(super) fn of_document(
+        core: Core,
+        filter: Filter<T>,
+        collation: Option<Collation>,
+        changes: Changes<T>,
+    ) -> UpdateFirst<T> {
+        let by = Selection {
+            collation,
+            ..Selection::default()
+        };
+        UpdateFirst {
+            core,
+            filter,
+            by,
+            changes,
+        }
+    }
+
     /// The order in which the first document is changed. Where documents are equal in it, the server takes one of them: end with
     /// a unique field for a certain one.
     ///

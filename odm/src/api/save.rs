@@ -4,7 +4,7 @@ use crate::api::by_key::collation_of;
 use crate::api::documents::{Stored, insert, replace};
 use crate::api::encoded::{encode, encoded, is_cut};
 use crate::engine::{self, DocumentById, has_same_id};
-use crate::model::document::Fresh;
+use crate::model::document::{Fresh, WholeDocument};
 use crate::model::encode::id;
 use crate::model::path::HasKey;
 use crate::plan::operators::never_changed;
@@ -240,13 +240,13 @@ impl<T: Document> Collection<T> {
     /// println!("{}: {}", saved.document.id, if saved.inserted { "inserted" } else { "replaced" });
     /// # Ok(()) }
     /// ```
-    pub fn save(&self, document: T) -> Save<T>
+    pub fn save(&self, document: impl WholeDocument<T>) -> Save<T>
     where
         T: Replaceable + Insertable<T>,
     {
         Save {
             core: self.core().clone(),
-            document,
+            document: document.into_document(),
         }
     }
 }

@@ -6,9 +6,6 @@
 /// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
 /// let done = people.delete(id).await?;
-/// if done.deleted == 0 {
-///     println!("there was none");
-/// }
 /// println!("{} other documents are deleted with it", done.cascaded);
 /// # Ok(()) }
 /// ```

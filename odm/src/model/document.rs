@@ -328,6 +328,40 @@ pub trait Insertable<T>: Send {
 )]
 pub trait Replaceable: Document {}
 
+/// A whole document, given away or by a reference: [`replace`](crate::Collection::replace) and [`save`](crate::Collection::save) take
+/// one. Of a reference they make a clone.
+///
+/// ```no_run
+/// # use samples::model::*;
+/// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
+/// let stored = accounts.replace(&account).await?;
+/// # Ok(()) }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no whole `{T}`",
+    note = "give a `{T}`, or a reference to one that derives `Clone`",
+    note = "some of its fields are changed by `update(id)`; a `New{T}` is inserted"
+)]
+pub trait WholeDocument<T> {
+    /// The document itself.
+    #[doc(hidden)]
+    fn into_document(self) -> T;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Document> WholeDocument<T> for T {
+    fn into_document(self) -> T {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Document + Clone> WholeDocument<T> for &T {
+    fn into_document(self) -> T {
+        self.clone()
+    }
+}
+
 /// A document that can be deleted. Derived for every document but those of a time series and of a view.
 ///
 /// ```no_run

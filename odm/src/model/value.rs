@@ -95,7 +95,7 @@ pub trait Array: 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an array, so it has no items to push, pull or change",
     note = "the entries of a map are changed by `set_key` and `unset_key`, and any field as a whole by `set`",
-    note = "a text that holds another one is found by `regex(\"…\")`, and one that begins or ends with it by `starts_with` and `ends_with`"
+    note = "a text that holds another one is found by `contains_text`, and one that begins or ends with it by `starts_with` and `ends_with`"
 )]
 pub trait List: Array {}
 

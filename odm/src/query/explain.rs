@@ -245,7 +245,7 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
             // The server would take it for no limit; nothing is what is found, and nothing is asked.
             return Ok(Explain::of(doc! {}));
         }
-        let filter = query.prepare()?;
+        let filter = query.prepare().await?;
         let core = query.core;
         let mut find = doc! { "find": core.meta().collection, "filter": filter };
         let options = query.options.into_inner().unwrap_or_default();

@@ -8,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod filter;
 pub(crate) mod find;
 pub(crate) mod join;
+pub(crate) mod joined;
 pub(crate) mod page;
 pub(crate) mod request;
 pub(crate) mod scoped;

@@ -289,6 +289,7 @@ fn page(
                 "a page has its size instead of `limit`, and its token instead of `skip`",
             ));
         }
+        query.resolve_joined().await?;
         let mut keys = total_order(&query)?;
         let order: Vec<String> = keys
             .iter()

@@ -2,6 +2,7 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::read_too;
+use crate::query::joined::{JoinedFilter, resolve};
 use crate::query::page::position::SortPosition;
 use crate::store::action::Action;
 use crate::store::batches::{RawDocuments, Take};
@@ -27,6 +28,8 @@ pub(crate) struct Query {
     pub(crate) needs: Option<Vec<&'static str>>,
     /// Whether its documents are those of the application, which have no deferred fields that are not asked for.
     pub(crate) leaves_out_deferred: bool,
+    /// The conditions on the documents that these refer to.
+    pub(crate) joined: Vec<JoinedFilter>,
 }
 
 /// The driver's options of a query. They are large, and a query of one document has none as a rule: so they are in a box,
@@ -135,6 +138,7 @@ impl Query {
             fields: None,
             needs: None,
             leaves_out_deferred: false,
+            joined: Vec::new(),
         }
     }
 
@@ -169,8 +173,9 @@ impl Query {
     ///
     /// # Errors
     /// That of the condition, and [`Error::Query`] for an option that a read can't have.
-    pub(crate) fn prepare(&mut self) -> Result<mongodb::bson::Document> {
+    pub(crate) async fn prepare(&mut self) -> Result<mongodb::bson::Document> {
         self.core.may_have_options()?;
+        self.resolve_joined().await?;
         if !self.sort.is_empty() {
             self.options.sort = Some(
                 self.sort
@@ -183,6 +188,18 @@ impl Query {
         let filter = std::mem::replace(&mut self.filter, Filter::always()).into_document()?;
         let collated = self.options.collation.is_some();
         self.core.odm().in_scope(self.core.meta(), filter, collated)
+    }
+
+    /// Turns the conditions on documents that these refer to into conditions on these.
+    ///
+    /// # Errors
+    /// Those of [`Find::filter_joined`](crate::Find::filter_joined).
+    pub(crate) async fn resolve_joined(&mut self) -> Result<()> {
+        for joined in std::mem::take(&mut self.joined) {
+            let own = resolve(&self.core, joined).await?;
+            self.and(own);
+        }
+        Ok(())
     }
 
     pub(crate) fn prepare_projection(&mut self) {
@@ -210,7 +227,7 @@ impl Query {
             if self.options.limit == Some(0) {
                 return Ok(());
             }
-            let filter = self.prepare()?;
+            let filter = self.prepare().await?;
             let trace = self.core.trace("find_one");
             trace.values(self.core.meta(), "filter", &filter);
             trace
@@ -250,7 +267,7 @@ impl Query {
         mut self,
         place: Arc<SortPosition>,
     ) -> Result<BoxStream<'static, Result<RawDocuments>>> {
-        let filter = self.prepare()?;
+        let filter = self.prepare().await?;
         let trace = self.core.trace("stream");
         trace.values(self.core.meta(), "filter", &filter);
         let (core, options) = (&self.core, self.options.into_inner());
@@ -290,7 +307,7 @@ impl Query {
             if self.options.limit == Some(0) {
                 return Ok(0);
             }
-            let filter = self.prepare()?;
+            let filter = self.prepare().await?;
             let trace = self.core.trace("count");
             trace.values(self.core.meta(), "filter", &filter);
             trace
@@ -322,7 +339,7 @@ impl Query {
                 });
             }
             self.sort.clear();
-            let filter = self.prepare()?;
+            let filter = self.prepare().await?;
             let trace = self.core.trace("distinct");
             trace.values(self.core.meta(), "filter", &filter);
             let core = &self.core;
@@ -347,7 +364,7 @@ impl Query {
             if self.options.limit == Some(0) {
                 return Ok(false);
             }
-            let filter = self.prepare()?;
+            let filter = self.prepare().await?;
             let trace = self.core.trace("exists");
             trace.values(self.core.meta(), "filter", &filter);
             trace
@@ -395,7 +412,7 @@ impl Query {
                 .unwrap_or(MOST_AT_ONCE)
                 .min(MOST_AT_ONCE);
             self.options.batch_size.get_or_insert(wanted);
-            let filter = self.prepare()?;
+            let filter = self.prepare().await?;
             let trace = self.core.trace(operation);
             trace.values(self.core.meta(), "filter", &filter);
             trace

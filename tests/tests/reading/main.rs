@@ -6,6 +6,7 @@ mod aggregations;
 mod chunks;
 mod geo;
 mod join_keys;
+mod joined_filters;
 mod joins;
 mod loaders;
 mod pages;

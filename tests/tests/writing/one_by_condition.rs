@@ -665,3 +665,81 @@ fn user_input_in_a_key_is_a_value() {
         assert_eq!(stored.count_documents(doc! { "email": input }).await.unwrap(), 1);
     });
 }
+
+#[odm_tests::test]
+fn an_update_of_one_document_may_have_a_condition() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let jobs = odm.collection::<Job>();
+        jobs.insert_many([job(1, 10), job(2, 20)]).await.unwrap();
+        let done = jobs
+            .update(1)
+            .filter(|j| j.due.lt(15))
+            .set(|j| j.state, "late")
+            .await;
+        assert_eq!(done.unwrap().matched, 1);
+        let done = jobs
+            .update(2)
+            .filter(|j| j.due.lt(15))
+            .set(|j| j.state, "late")
+            .await;
+        assert_eq!(done.unwrap().matched, 0, "another one is not taken for it");
+        let none = jobs
+            .update(3)
+            .filter(|j| j.due.lt(15))
+            .set(|j| j.state, "late")
+            .returning();
+        assert_eq!(none.await.unwrap(), None);
+        // A declared bound is an error, as of any update.
+        let full = jobs.update(1).filter(|j| j.due.lt(15)).inc(|j| j.tries, 3).await;
+        assert!(matches!(full, Err(Error::Invalid { .. })), "{full:?}");
+
+        // With rules, by a key, and by the version that was read.
+        queue_of_tasks(&odm).await;
+        let queues = odm.collection::<Queue>();
+        let task = odm
+            .collection::<Task>()
+            .find(|t| t.state.eq("waiting"))
+            .one()
+            .await
+            .unwrap();
+        let (before, task) = (queues.find_all().all().await.unwrap(), task.unwrap());
+        let tasks = odm.collection::<Task>();
+        let same = tasks
+            .update(task.id)
+            .filter(|t| t.state.eq("done"))
+            .set(|t| t.state, "late");
+        assert_eq!(same.await.unwrap().matched, 0);
+        assert_eq!(queues.find_all().all().await.unwrap(), before);
+        let taken = tasks
+            .update(task.id)
+            .filter(|t| t.state.eq("waiting"))
+            .set(|t| t.state, "done");
+        assert_eq!(
+            taken.returning().await.unwrap().map(|t| t.state),
+            Some("done".into())
+        );
+        assert_ne!(queues.find_all().all().await.unwrap(), before, "one less waits");
+
+        let users = odm.collection::<User>();
+        let kate = users.insert(user(1, "kate@b.org")).await.unwrap();
+        let by_key = users
+            .update_by(|u| u.email, "kate@b.org")
+            .filter(|u| u.visits.eq(0));
+        assert_eq!(by_key.inc(|u| u.visits, 1).await.unwrap().matched, 1);
+        let stale = users
+            .update(&kate)
+            .filter(|u| u.visits.eq(1))
+            .inc(|u| u.visits, 1)
+            .await;
+        assert_eq!(stale.unwrap().matched, 0, "the document has another version now");
+        assert_eq!(
+            users
+                .replace(&users.get(1).await.unwrap().unwrap())
+                .await
+                .unwrap()
+                .visits,
+            1
+        );
+    });
+}

@@ -164,6 +164,11 @@ impl<R> Filter<R> {
         self.condition.typed()
     }
 
+    /// The same, of documents of this type.
+    pub(crate) fn for_documents_of<T>(self) -> Filter<T> {
+        self.condition.typed()
+    }
+
     pub(crate) fn of(doc: Result<Document>) -> Filter<R> {
         Condition::of(doc).typed()
     }
@@ -473,6 +478,35 @@ macro_rules! comparisons {
     )*};
 }
 
+/// Names that other libraries give to conditions: that of `Iterator` would be offered instead.
+macro_rules! other_names {
+    ($($name:ident)*) => {$(
+        /// Not a name of a condition: the compiler says which ones there are.
+        #[doc(hidden)]
+        pub fn $name<V>(self, value: V) -> Filter<R>
+        where
+            NameOfACondition<R>: Known,
+        {
+            drop(value);
+            Filter::always()
+        }
+    )*};
+}
+
+/// A name that no condition has.
+#[doc(hidden)]
+pub struct NameOfACondition<R>(PhantomData<R>);
+
+/// No name is known that stands for another one.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "no condition has this name: conditions are called as in MongoDB",
+    label = "not the name of a condition",
+    note = "`eq`, `ne`, `gt`, `gte`, `lt`, `lte`, `in_` and `not_in` compare with values; `eq(None)` finds what has no value, `ne(None)` what has one",
+    note = "`contains_text`, `starts_with`, `ends_with` and `regex` search in a text; `contains` finds an item of an array"
+)]
+pub trait Known {}
+
 impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     comparisons! { Whole:
         /// The field has this value. An `Option` that is `None` is found where the field is `null` or missing.
@@ -500,6 +534,8 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
         /// The field is less or equal.
         lte => "$lte";
     }
+
+    other_names! { ge le like }
 
     /// The field has one of these values.
     ///

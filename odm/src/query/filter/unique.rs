@@ -37,7 +37,8 @@ pub trait KeyFields<R> {
 #[diagnostic::on_unimplemented(
     message = "the values are not those of the fields",
     label = "one value for one field, or a tuple of as many values as there are fields",
-    note = "one field: `get_by(|p| p.email, email)`; several: `get_by(|p| (p.shop, p.number), (shop, number))`"
+    note = "one field: `get_by(|p| p.email, email)`; several: `get_by(|p| (p.shop, p.number), (shop, number))`",
+    note = "a scope: `scoped(Order::paths().tenant, tenant)`"
 )]
 pub trait KeyValues<R, V> {
     /// The parts of the key: a document with a unique index of them has it.

@@ -124,7 +124,7 @@ fn send(
         if query.options.limit == Some(0) {
             return Ok(());
         }
-        let filter = query.prepare()?;
+        let filter = query.prepare().await?;
         if has_near(&filter) {
             return Err(no_near(query.meta().collection));
         }

@@ -106,6 +106,7 @@ type PageBatches = BoxStream<'static, Result<RawDocuments>>;
 fn batches(mut query: Query) -> BoxFuture<'static, Result<PageBatches>> {
     async move {
         refuse_several(query.meta(), &query.sort)?;
+        query.resolve_joined().await?;
         let keys = total_order(&query)?;
         if let Some(fields) = &mut query.fields {
             keep_keys(fields, &keys);
