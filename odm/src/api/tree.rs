@@ -296,11 +296,13 @@ impl<T: Document> IntoFuture for InsertTree<T> {
                     made?
                 }
                 None => {
-                    transaction(core.odm(), None, |session| {
+                    // Its span counts the commit and what follows it, those of the inserts count what is theirs.
+                    let trace = core.trace("insert_tree");
+                    let work = transaction(core.odm(), Some(&trace), |session| {
                         let (core, root, below, id) = (core.within(Some(session)), root.clone(), &below, &id);
                         async move { insert_all(&core, root, below, id).await }
-                    })
-                    .await?
+                    });
+                    trace.run(work).await?
                 }
             };
             match again {
