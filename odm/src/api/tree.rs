@@ -289,13 +289,20 @@ impl<T: Document> IntoFuture for InsertTree<T> {
             }
             let id = id::<T>(&root)?;
             let (again, stored) = match core.session() {
-                Some(_) => insert_all(&core, root, &below, &id).await?,
+                Some(session) => {
+                    let unfinished = session.unfinished();
+                    let made = insert_all(&core, root, &below, &id).await;
+                    unfinished.complete();
+                    made?
+                }
                 None => {
-                    transaction(core.odm(), None, |session| {
+                    // Its span counts the commit and what follows it, those of the inserts count what is theirs.
+                    let trace = core.trace("insert_tree");
+                    let work = transaction(core.odm(), Some(&trace), |session| {
                         let (core, root, below, id) = (core.within(Some(session)), root.clone(), &below, &id);
                         async move { insert_all(&core, root, below, id).await }
-                    })
-                    .await?
+                    });
+                    trace.run(work).await?
                 }
             };
             match again {
@@ -315,6 +322,16 @@ async fn insert_all<T: Document>(
     id: &T::Id,
 ) -> Result<(Option<T>, Stored)> {
     let stored = insert(core.clone(), root).await?;
+    let others = insert_below(core, below, id).await;
+    if let (Err(error), Some(session)) = (&others, core.session()) {
+        // The root alone is not committed, whatever the caller does with the error.
+        session.spoil(error);
+    }
+    Ok((others?, stored))
+}
+
+/// Inserts the documents below the root. Gives the root as it is afterwards where they have changed it.
+async fn insert_below<T: Document>(core: &Core, below: &[Generation], id: &T::Id) -> Result<Option<T>> {
     for generation in below {
         let mut documents = DocumentBuffer::default();
         for (at, document) in generation.documents.iter().enumerate() {
@@ -328,11 +345,9 @@ async fn insert_all<T: Document>(
     }
     let graph = core.odm().graph();
     let is_changed = graph.derived_in(core.meta()).next().is_some() || graph.is_linked(core.meta());
-    let again = if is_changed {
-        let all = Collection::<T>::new(core.odm(), core.session().cloned());
-        Some(all.get(Ref::<T>::new(id.clone())).required().await?)
-    } else {
-        None
-    };
-    Ok((again, stored))
+    if !is_changed {
+        return Ok(None);
+    }
+    let all = Collection::<T>::new(core.odm(), core.session().cloned());
+    all.get(Ref::<T>::new(id.clone())).required().await.map(Some)
 }

@@ -206,10 +206,11 @@ impl Odm {
     /// committed. The transaction then returns an [`Error::Application`] with the text of the failure, since the error itself
     /// was handed to `work`; `downcast_ref` tells it from an error of the application. The same happens after a write whose
     /// copies or other side failed (a two-way reference to a document that does not exist), after a deletion that failed
-    /// halfway, and where `work` drops an operation before it completes, as a timeout does, if the operation adds references or
-    /// changes copies, computed fields or the other side of a reference. Errors that are found before the write is sent
-    /// ([`Error::Invalid`], [`Error::StillReferenced`], [`Error::MissingReference`] of a one-way reference) and errors of an
-    /// update that matches nothing ([`Error::NotFound`], [`Error::ArrayFull`]) may be ignored: the transaction continues.
+    /// halfway, after an insert [`with`](crate::Insert::with) children of which one was refused, and where `work` drops an
+    /// operation before it completes, as a timeout does, if the operation adds references, inserts children, or changes copies,
+    /// computed fields or the other side of a reference. Errors that are found before the write is sent ([`Error::Invalid`],
+    /// [`Error::StillReferenced`], [`Error::MissingReference`] of a one-way reference) and errors of an update that matches
+    /// nothing ([`Error::NotFound`], [`Error::ArrayFull`]) may be ignored: the transaction continues.
     ///
     /// A written reference is checked in the transaction's snapshot, and again after the commit, since the transaction and
     /// another client's delete of the target can both succeed. If the target is gone by then, the references to it are undone

@@ -60,7 +60,7 @@ impl AfterCommit for WorkAfterCommit {
     /// # Errors
     /// [`Error::MissingReference`](crate::Error::MissingReference): the references were undone.
     /// [`Error::StillReferenced`](crate::Error::StillReferenced): the document was restored.
-    fn run(self: Box<Self>, odm: &Odm) -> BoxFuture<'_, Result<()>> {
+    fn run(self: Box<Self>, odm: &Odm) -> BoxFuture<'_, (u64, Result<()>)> {
         async move {
             let trace = Trace::without_span();
             let cx = Cx::new(odm, None, &trace);
@@ -88,10 +88,8 @@ impl AfterCommit for WorkAfterCommit {
                     .unwrap_or_else(PoisonError::into_inner)
                     .extend(self.changed),
             }
-            log_unless_undone(checked)?;
-            log_unless_undone(deleted)?;
-            log_unless_undone(soft_deleted)?;
-            log_unless_undone(restored)
+            let ended = [checked, deleted, soft_deleted, restored].map(log_unless_undone);
+            (trace.round_trips(), ended.into_iter().collect())
         }
         .boxed()
     }

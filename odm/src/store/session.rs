@@ -88,9 +88,11 @@ pub(crate) struct TransactionState {
 
 /// Work for the time after the commit.
 pub(crate) trait AfterCommit: Any + Send {
+    /// Gives how many commands it has sent, too.
+    ///
     /// # Errors
     /// If something of the committed transaction was undone.
-    fn run(self: Box<Self>, odm: &Odm) -> BoxFuture<'_, Result<()>>;
+    fn run(self: Box<Self>, odm: &Odm) -> BoxFuture<'_, (u64, Result<()>)>;
 }
 
 impl Session {

@@ -302,7 +302,9 @@ impl Run {
                 None => match self.commit().await {
                     Ok(()) => {
                         if let Some(after) = after {
-                            WITHIN.scope((), after.run(&self.odm)).await?;
+                            let (round_trips, ended) = WITHIN.scope((), after.run(&self.odm)).await;
+                            self.trace.iter().for_each(|trace| trace.trips(round_trips));
+                            ended?;
                         }
                         return Ok(true);
                     }
@@ -446,14 +448,14 @@ mod tests {
     struct Second;
 
     impl AfterCommit for First {
-        fn run(self: Box<Self>, _: &Odm) -> BoxFuture<'_, Result<()>> {
-            async { Ok(()) }.boxed()
+        fn run(self: Box<Self>, _: &Odm) -> BoxFuture<'_, (u64, Result<()>)> {
+            async { (0, Ok(())) }.boxed()
         }
     }
 
     impl AfterCommit for Second {
-        fn run(self: Box<Self>, _: &Odm) -> BoxFuture<'_, Result<()>> {
-            async { Ok(()) }.boxed()
+        fn run(self: Box<Self>, _: &Odm) -> BoxFuture<'_, (u64, Result<()>)> {
+            async { (0, Ok(())) }.boxed()
         }
     }
 

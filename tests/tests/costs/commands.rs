@@ -145,3 +145,55 @@ fn spans_report_as_many_round_trips_as_refused_writes_and_those_that_change_noth
         assert_eq!(sends!(3, idle).unwrap().text, "x");
     });
 }
+
+#[derive(Document, Clone, Debug)]
+#[document(collection = "letters")]
+struct Letter {
+    id: i32,
+    text: String,
+}
+
+#[derive(Document, Clone, Debug)]
+#[document(collection = "secrets")]
+struct Secret {
+    id: i32,
+    #[field(sensitive)]
+    text: String,
+}
+
+#[odm_tests::test]
+fn a_sensitive_field_costs_no_round_trip() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Letter, Secret]).unwrap();
+        odm.sync().await.unwrap();
+        macro_rules! sent {
+            ($Document:ident) => {{
+                let all = odm.collection::<$Document>();
+                let new = || $Document {
+                    id: 1,
+                    text: "x".into(),
+                };
+                t.commands.clear();
+                all.insert(new()).await.unwrap();
+                all.insert(new()).await.unwrap_err();
+                all.update(1).set(|d| d.text, "y").await.unwrap();
+                all.update(1)
+                    .set(|d| d.text, "z")
+                    .returning()
+                    .await
+                    .unwrap();
+                all.update_where(|d| d.text.eq("z"))
+                    .set(|d| d.text, "x")
+                    .await
+                    .unwrap();
+                all.find(|d| d.text.eq("x")).all().await.unwrap();
+                all.replace(new()).await.unwrap();
+                all.delete(1).await.unwrap();
+                t.commands.take()
+            }};
+        }
+        let sent = [sent!(Letter), sent!(Secret)];
+        assert_eq!(sent[0], sent[1]);
+        assert_eq!(sent[0].len(), 8);
+    });
+}

@@ -4,6 +4,7 @@
 use odm::__private::SwitchBulk as _;
 use odm::mongodb::event::{EventHandler, command::CommandEvent};
 use odm::prelude::*;
+use odm::write::Tree;
 use odm_tests::round_trips::RoundTrips;
 use odm_tests::{TestDb, assert_clean, with_db};
 use std::sync::{Arc, Mutex};
@@ -450,9 +451,45 @@ mod two_way {
     }
 }
 
+mod tree {
+    use odm::prelude::*;
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "recipes")]
+    pub struct Recipe {
+        pub id: i64,
+        pub name: String,
+    }
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "steps")]
+    pub struct Step {
+        pub id: i64,
+        #[parent_ref]
+        pub recipe: Ref<Recipe>,
+    }
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "labels")]
+    pub struct Label {
+        pub id: i64,
+        #[parent_ref]
+        pub recipe: Ref<Recipe>,
+        #[denormalize(from = recipe.name)]
+        pub recipe_name: String,
+    }
+
+    pub fn recipe(id: i64) -> Recipe {
+        Recipe {
+            id,
+            name: String::new(),
+        }
+    }
+}
+
 fn models() -> Vec<odm::Model> {
     use {bucket::*, chain::*, computed::*, entries::*, extended::*, field::*, least::*};
-    use {snapshot::*, subset::*, sum::*, two_way::*};
+    use {snapshot::*, subset::*, sum::*, tree::*, two_way::*};
     models![
         Host,
         Message,
@@ -479,10 +516,22 @@ fn models() -> Vec<odm::Model> {
         City,
         Street,
         Person,
-        Task
+        Task,
+        Recipe,
+        Step,
+        Label
     ]
     .to_vec()
 }
+
+/// What a document is inserted with: on a standalone server there is no row of it either.
+const TREES: [&str; 5] = [
+    "10 that refer to it",
+    "10 that copy a field of it",
+    "10 that it counts",
+    "10 that are linked with it",
+    "10 that copy a field of it, each with one that copies it from there",
+];
 
 /// What there is no row of on a standalone server.
 const IN_TRANSACTIONS: [&str; 3] = [
@@ -963,7 +1012,7 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
         customers.delete(1)
     );
 
-    use chain::{City, Region, Street, city, street};
+    use chain::{City, NewCity, NewStreet, Region, Street, city, street};
     let (regions, cities) = (odm.collection::<Region>(), odm.collection::<City>());
     let streets = odm.collection::<Street>();
     let region = |id| Region {
@@ -1137,6 +1186,55 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
         });
     }
 
+    use tree::{NewLabel, NewStep, Recipe, recipe};
+    if alone {
+        for write in TREES {
+            rows.push(("tree", write, Vec::new(), 0));
+        }
+    } else {
+        let recipes = odm.collection::<Recipe>();
+        row!("tree", TREES[0], {
+            recipes
+                .insert(recipe(1))
+                .with(|recipe| (1..=10).map(move |id| NewStep { id, recipe }))
+        });
+        row!("tree", TREES[1], {
+            recipes
+                .insert(recipe(2))
+                .with(|recipe| (1..=10).map(move |id| NewLabel { id, recipe }))
+        });
+        row!("tree", TREES[2], {
+            let shop = NewShop {
+                id: 10,
+                name: String::new(),
+            };
+            let ratings = |shop| {
+                (400..410).map(move |id| Rating {
+                    shop,
+                    ..rating(id, 0)
+                })
+            };
+            shops.insert(shop).with(ratings)
+        });
+        row!("tree", TREES[3], {
+            let owned = |owner| {
+                (400..410).map(move |id| Task {
+                    owner: Some(owner),
+                    ..task(id, None)
+                })
+            };
+            people.insert(person(10)).with(owned)
+        });
+        row!("tree", TREES[4], {
+            regions.insert_tree(Tree::new(region(10)).with_trees(|region| {
+                (100..110).map(move |id| {
+                    let city = Tree::<City>::new(NewCity { id, region });
+                    city.with(move |city| [NewStreet { id, city }])
+                })
+            }))
+        });
+    }
+
     odm.recover().await.unwrap();
     assert_clean(&odm).await;
     assert!(
@@ -1227,6 +1325,7 @@ fn title(kind: &str) -> &str {
         "upsert" => "Upserts",
         "bulk" => "Bulk writes",
         "transaction" => "Transactions of the application",
+        "tree" => "A document inserted with its children",
         _ => panic!("`{kind}` has no heading"),
     }
 }
@@ -1279,6 +1378,11 @@ const ABOVE: &[(&str, &str, usize, &str)] = &[
     ("bulk", "2 holders, their source, and another one", 7, "j"),
     ("bulk", "2 that are linked", 4, "j"),
     ("transaction", "change a source, insert a holder of it", 5, "a"),
+    ("tree", TREES[0], 3, "k"),
+    ("tree", TREES[1], 3, "k"),
+    ("tree", TREES[2], 3, "l"),
+    ("tree", TREES[3], 3, "l"),
+    ("tree", TREES[4], 4, "k"),
 ];
 
 /// The fewest round trips of a write, with the reasons for more.

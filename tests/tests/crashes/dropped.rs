@@ -11,8 +11,8 @@
 //! - the next operation on the same documents meets no conflict.
 //!
 //! The writes are those of the fixture `operations`, which a test compares with the reference, outside of a transaction and in one
-//! of the application, and on a standalone server; and those of the crash matrix. A run has a sample of the rows, each time
-//! another one (`ODM_DROPPED_SHARE`, which is printed, says which). `ODM_DROPPED=all` has all of them, `ODM_DROPPED=WORDS` those
+//! of the application, and on a standalone server; and those of the crash matrix. A run has the inserts of trees and a sample of the
+//! other rows, each time another one (`ODM_DROPPED_SHARE`, which is printed, says which). `ODM_DROPPED=all` has all of them, `ODM_DROPPED=WORDS` those
 //! with these words in their names.
 
 use crate::matrix;
@@ -241,7 +241,7 @@ impl Place {
             .recovered(false)
             .await
             .map_err(|error| format!("uncut: {error}"))?;
-        let is_whole = row.place == Where::Transaction || units(&sent) <= 1;
+        let is_whole = row.place == Where::Transaction || is_tree(row) || units(&sent) <= 1;
         for moment in [Moment::BeforeSending, Moment::BeforeReply] {
             for at in 1.. {
                 self.reset().await?;
@@ -360,6 +360,13 @@ fn ended(sent: &[Sent]) -> Result<(), String> {
         let names: Vec<&str> = sent.iter().map(|sent| sent.name.as_str()).collect();
         Err(format!("{} transactions have no end: {names:?}", open.len()))
     }
+}
+
+/// Whether the row inserts a document with those that refer to it.
+fn is_tree(row: &Row) -> bool {
+    ["insert with its children", "insert with children", "insert_tree"]
+        .iter()
+        .any(|name| row.name.ends_with(name))
 }
 
 /// How many transactions and single commands among these write.
@@ -521,7 +528,7 @@ fn a_dropped_future_leaves_no_transaction_open_and_no_half_of_a_write() {
             for row in rows {
                 number += 1;
                 let is_chosen = match only.as_deref() {
-                    None => number % SHARES == share,
+                    None => number % SHARES == share || is_tree(row),
                     Some("all") => true,
                     Some(words) => row.name.contains(words),
                 };

@@ -1,10 +1,12 @@
 //! A document that is inserted with those that refer to it.
 
+use futures::FutureExt as _;
 use odm::Error;
 use odm::bson::doc;
 use odm::prelude::*;
 use odm::write::Tree;
 use odm_tests::with_db;
+use std::future::IntoFuture as _;
 
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "orders")]
@@ -173,5 +175,54 @@ fn a_tree_with_a_refused_document_leaves_nothing() {
                 .count_documents(doc! {})
                 .await;
         assert_eq!(stored.unwrap(), 2);
+    });
+}
+
+/// The order of the tree is inserted by then: it would be there without its lines.
+#[odm_tests::test]
+fn a_transaction_that_passes_a_failed_tree_over_is_not_committed() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let too_long = |order| {
+            [NewLine {
+                item: "an item that is too long".into(),
+                ..line(21, order)
+            }]
+        };
+        let passed_over = odm
+            .transaction(async |tx| {
+                let refused = tx.collection::<Order>().insert(order(2)).with(too_long).await;
+                assert!(matches!(refused, Err(Error::InsertMany { .. })), "{refused:?}");
+                tx.collection::<Order>().insert(order(3)).await.map(drop)
+            })
+            .await;
+        assert!(
+            matches!(passed_over, Err(Error::Application(_))),
+            "{passed_over:?}"
+        );
+        assert_eq!(counts(&odm).await, [0, 0, 0]);
+
+        let dropped = odm
+            .transaction(async |tx| {
+                let orders = tx.collection::<Order>();
+                let tree = orders.insert_tree(tree(2)).into_future();
+                // It has come as far as its first command.
+                assert!(tree.now_or_never().is_none());
+                orders.insert(order(3)).await.map(drop)
+            })
+            .await;
+        assert!(matches!(dropped, Err(Error::Application(_))), "{dropped:?}");
+        assert_eq!(counts(&odm).await, [0, 0, 0]);
+        // What is refused before anything is sent leaves the transaction as it was.
+        odm.transaction(async |tx| {
+            let orders = tx.collection::<Order>();
+            let many = |order| (1..=1_000).map(move |n| line(n, order));
+            let refused = orders.insert(order(2)).with(many).await;
+            assert!(matches!(refused, Err(Error::Query { .. })), "{refused:?}");
+            orders.insert(order(3)).await.map(drop)
+        })
+        .await
+        .unwrap();
+        assert_eq!(counts(&odm).await, [1, 0, 0]);
     });
 }

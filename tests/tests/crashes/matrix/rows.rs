@@ -4,6 +4,7 @@ use super::*;
 use crate::matrix::{Edge, Effect, Row};
 use futures::FutureExt;
 use odm::__private::SwitchBulk as _;
+use odm::write::Tree;
 
 fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
@@ -570,6 +571,17 @@ macro_rules! children {
             row!("insert a parent", One, |odm| {
                 odm.collection::<$Parent>().insert(parent(4)).await?;
             }),
+            row!("insert with children", Transaction, |odm| {
+                odm.collection::<$Parent>()
+                    .insert(parent(4))
+                    .with(|above| {
+                        [(8, 5), (9, 3)].map(|(id, stars)| $NewChild {
+                            above,
+                            ..child(id, 0, stars)
+                        })
+                    })
+                    .await?;
+            }),
             row!("set", One, |odm| {
                 let children = odm.collection::<$Child>();
                 children
@@ -862,6 +874,19 @@ fn chain() -> Edge {
             row!("insert in the middle", One, |odm| {
                 odm.collection::<City>().insert(city(4, 2)).await?;
             }),
+            row!("insert with children", Transaction, |odm| {
+                let tree = Tree::<Region>::new(region(3)).with_trees(|region| {
+                    let city = Tree::<City>::new(NewCity { region, ..city(4, 0) });
+                    let city = city.with(|city| {
+                        [5, 6].map(|id| NewStreet {
+                            city,
+                            ..street(id, 0)
+                        })
+                    });
+                    [city.with(|city| [NewMayor { city, ..mayor(4, 0) }])]
+                });
+                odm.collection::<Region>().insert_tree(tree).await?;
+            }),
             row!("insert_many", Many, |odm| {
                 let streets = [street(5, 1), street(6, 3)];
                 odm.collection::<Street>().insert_many(streets).await?;
@@ -1033,6 +1058,18 @@ fn two_way() -> Edge {
             row!("insert the other side", Linked, |odm| {
                 odm.collection::<Team>().insert(team(4, &[1, 4])).await?;
             }),
+            row!("insert with children", Transaction, |odm| {
+                let members = |team| {
+                    [5, 6].map(|id| NewMember {
+                        team: Some(team),
+                        ..member(id, None)
+                    })
+                };
+                odm.collection::<Team>()
+                    .insert(team(4, &[1]))
+                    .with(members)
+                    .await?;
+            }),
             row!("insert_many", Linked, |odm| {
                 let members = [member(5, Some(1)), member(6, Some(2))];
                 odm.collection::<Member>().insert_many(members).await?;
@@ -1195,6 +1232,17 @@ fn late_parents() -> Edge {
             }),
             row!("insert a parent", One, |odm| {
                 odm.collection::<Well>().insert(well(2)).await?;
+            }),
+            row!("insert with children", Transaction, |odm| {
+                odm.collection::<Well>()
+                    .insert(well(2))
+                    .with(|well| {
+                        [5, 6].map(|id| NewSample {
+                            well,
+                            ..sample(id, 0)
+                        })
+                    })
+                    .await?;
             }),
             row!("insert_many", Many, |odm| {
                 odm.collection::<Well>().insert_many([well(2), well(3)]).await?;

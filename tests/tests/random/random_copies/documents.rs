@@ -19,6 +19,8 @@ pub struct Ballot {
     #[serde(rename = "_id")]
     pub id: i32,
     pub weight: i32,
+    #[field(sensitive, max_len = 40)]
+    pub note: String,
     #[reference(on_delete = cascade)]
     pub poll: Ref<Poll>,
     #[denormalize(from = poll.name)]

@@ -10,7 +10,8 @@
 //! the expected document; a write that has returned without an error has to be there, and none may be there twice.
 //!
 //! Some documents belong to three tenants, and are written by a handle of each of them, also of another one, which finds nothing.
-//! Others are kept when they are deleted, restored and purged, or leave a trace of each of their writes by a hook.
+//! Others are kept when they are deleted, restored and purged, or leave a trace of each of their writes by a hook. Some are inserted
+//! as trees, of which one document may be refused. No error shows the value of a sensitive field.
 //!
 //! A task is killed by a proxy that cuts it off at one of its commands; whether that one operation has happened is read from
 //! its documents, which has to be all of it or nothing, and the task goes on with a new handle. Or the future of an operation is
@@ -26,6 +27,7 @@ mod hooked;
 mod kept;
 mod operations;
 mod scoped;
+mod trees;
 
 use documents::*;
 use expected::*;
@@ -55,6 +57,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use trees::{SECRET, conceals};
 
 const TASKS: i32 = 8;
 /// A task that is to be killed is killed at one of this number of next commands.
@@ -213,7 +216,11 @@ impl Task {
             };
             let done = match &ended {
                 Some(Ok(done)) => Some(*done),
-                _ => None,
+                Some(Err(error)) => {
+                    conceals(error);
+                    None
+                }
+                None => None,
             };
             self.events
                 .extend(events.into_iter().map(|event| Event { done, ..event }));

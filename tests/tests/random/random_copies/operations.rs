@@ -189,7 +189,7 @@ impl Task {
         }
         let to = self.random.below(SOURCES);
         let text = format!("{}", self.random.below(1_000_000));
-        match self.random.below(96) {
+        match self.random.below(100) {
             0 => {
                 let (id, mut after) = self.source("hosts");
                 after.insert("name", &text);
@@ -488,6 +488,7 @@ impl Task {
             78..=83 => self.scoped(&process.of_tenants),
             84..=89 => self.kept(odm),
             90..=93 if !self.alone => self.hooked(odm),
+            94..=97 => self.tree(odm),
             _ => self.transaction(odm),
         }
     }
@@ -768,14 +769,14 @@ impl Task {
                     .map(|n| NewBallot {
                         id: self.id(),
                         weight: weight + n,
+                        note: SECRET.into(),
                         poll: Ref::new(poll),
                         district: Ref::new((to + 7 * n) % SOURCES),
                     })
                     .collect();
                 let after = new.iter().map(|ballot| {
                     let (id, district) = (ballot.id, *ballot.district.key());
-                    let after =
-                        doc! { "_id": id, "weight": ballot.weight, "poll": poll, "district": district };
+                    let after = doc! { "_id": id, "weight": ballot.weight, "note": SECRET, "poll": poll, "district": district };
                     (("ballots", id), Some(after))
                 });
                 some("insert_many", after.collect(), async move {
@@ -1097,7 +1098,7 @@ impl Task {
         renamed.insert("name", &text);
         after.push((("hosts", host), Some(renamed)));
         let log = self.id();
-        let new = doc! { "_id": log, "text": "log", "host": to };
+        let new = doc! { "_id": log, "text": SECRET, "host": to };
         after.push((("logs", log), Some(new)));
         let vote = self.id();
         let new = doc! { "_id": vote, "stars": stars, "public": true, "tags": [], "above": to };
@@ -1149,7 +1150,7 @@ impl Task {
                 hosts.update(host).set(|h| h.name, &text).await?;
                 let new = NewLog {
                     id: log,
-                    text: "log".into(),
+                    text: SECRET.into(),
                     host: Ref::new(to),
                 };
                 tx.collection::<Log>().insert(new).await?;
@@ -1273,10 +1274,10 @@ impl Task {
 
     fn insert_log(&mut self, odm: Odm, host: i32) -> Operation {
         let id = self.id();
-        let after = doc! { "_id": id, "text": "log", "host": host };
+        let after = doc! { "_id": id, "text": SECRET, "host": host };
         let new = NewLog {
             id,
-            text: "log".into(),
+            text: SECRET.into(),
             host: Ref::new(host),
         };
         one("insert", ("logs", id), Some(after), async move {
