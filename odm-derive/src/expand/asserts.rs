@@ -53,7 +53,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     if field.indexes.iter().any(is_ordered) && !ty::mentions(stored, &parameters) {
         out.extend(quote_spanned!(span=> #odm::check::indexed::<#stored>();));
     }
-    let mut by_id = TokenStream::new();
+    let mut after = TokenStream::new();
     let mut message = |call: TokenStream| {
         out.extend(quote_spanned! {span=>
             if let ::core::option::Option::Some(message) = #call {
@@ -68,13 +68,17 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
             message(
                 quote_spanned!(span=> #odm::check::relationship::<#stored>(#kind, #any, #owner, #rust, #text)),
             );
+            // Of a two-way reference, the path of the other side says so.
+            if declared.inverse.is_none() {
+                after.extend(quote_spanned!(span=> #odm::check::refers::<#stored>();));
+            }
             // A `Ref<T>` with one parameter is by the id.
             let other_key = match ty::referred(stored) {
                 Some(_) => ty::referred_by(stored).is_some(),
                 None => !ty::is_scalar(stored),
             };
             if declared.by.is_none() && !any && other_key {
-                by_id = quote_spanned!(span=> #odm::check::by_id::<#stored>(););
+                after.extend(quote_spanned!(span=> #odm::check::by_id::<#stored>();));
             }
             // Copies beside it are emptied with it, as a whole.
             if target.container.copies.is_none()
@@ -119,7 +123,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     }
     out.extend(super::rules::asserts(target, field));
     out.extend(constants(target, field));
-    out.extend(by_id);
+    out.extend(after);
     out
 }
 

@@ -1,7 +1,7 @@
 //! The sources of derived fields, as constants; the structs of copies; and assertions about the sources.
 
 use super::common_traits::{self, Part};
-use super::{Target, generics, if_serde, index};
+use super::{Target, at, generics, if_serde, index};
 use crate::ast::{Container, Field};
 use crate::attr::At;
 use crate::attr::access::Access;
@@ -27,12 +27,18 @@ fn consistency(odm: &TokenStream, consistency: Option<&At<Consistency>>) -> Toke
 
 /// The paths of a document that an attribute names.
 fn paths(target: &Target, of: &TokenStream, span: proc_macro2::Span) -> TokenStream {
-    let krate = &target.krate;
-    quote_spanned!(span=> <#of as #krate::Document>::paths())
+    let odm = &target.odm;
+    quote_spanned!(span=> <#of as #odm::NamedDocument>::paths())
 }
 
 fn path(of: &Path) -> TokenStream {
     quote_spanned!(of.span()=> #of)
+}
+
+/// The assertion that a type which an attribute names is a document.
+pub fn is_document(target: &Target, of: &Path) -> TokenStream {
+    let odm = &target.odm;
+    quote_spanned!(of.span()=> #odm::check::document::<#of>();)
 }
 
 /// Through which reference a field is copied, and the document that it names.
@@ -57,7 +63,7 @@ fn through<'a>(target: &'a Target, copy: &FieldCopy) -> Option<Through<'a>> {
             Some(Through {
                 name: Some(&field.name),
                 ty: quote!(#ty),
-                document: quote_spanned!(reference.span()=> <#ty as #odm::ReferenceTo>::Target),
+                document: super::reference::target_of(target, ty),
             })
         }
         Source::Whole { of, id } => {
@@ -135,7 +141,7 @@ fn filter(target: &Target, of: &TokenStream, filter: Option<&syn::Expr>) -> Toke
 }
 
 fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
-    let (krate, odm, ty) = (&target.krate, &target.odm, field.ty);
+    let (odm, ty) = (&target.odm, field.ty);
     let of = path(&subset.of);
     let limit = subset.limit.value(odm);
     let keys = order(target, &of, &subset.order.value);
@@ -145,7 +151,7 @@ fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
     let fields = quote_spanned!(ty.span()=> || #odm::check::elements::<#ty, #of>());
     quote! {
         #odm::Copied::Subset(#odm::Subset {
-            child: || <#of as #krate::Document>::META,
+            child: || <#of as #odm::NamedDocument>::META,
             parent: #parent,
             limit: #limit as u32,
             order: #keys,
@@ -183,7 +189,7 @@ fn child_key(target: &Target, of: &TokenStream, key: &Key) -> TokenStream {
 }
 
 fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
-    let (krate, odm) = (&target.krate, &target.odm);
+    let odm = &target.odm;
     let of = path(&computed.of);
     let consistency = consistency(odm, computed.consistency.as_ref());
     let parent = parent(target, &of, computed.by.as_ref());
@@ -198,7 +204,7 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
         });
         quote! {
             #odm::Copied::Subset(#odm::Subset {
-                child: || <#of as #krate::Document>::META,
+                child: || <#of as #odm::NamedDocument>::META,
                 parent: #parent,
                 limit: 1,
                 order: #order,
@@ -229,7 +235,7 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
     };
     quote! {
         #odm::Copied::Computed(#odm::Computed {
-            child: || <#of as #krate::Document>::META,
+            child: || <#of as #odm::NamedDocument>::META,
             parent: #parent,
             operation: #odm::Operation::#operation,
             of: #source,
@@ -400,7 +406,9 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
         }
         Copy::Computed(computed) => {
             let of = path(&computed.of);
+            let is_document = is_document(target, &computed.of);
             let by = by(&of, computed.by.as_ref());
+            let by = quote!(#is_document #by);
             let Some(source) = &computed.field else {
                 return typed(quote_spanned!(ty.span()=> #odm::check::count::<#ty>(); #by));
             };
@@ -501,6 +509,8 @@ fn define_one(
     let serde = ty::text(quote!(#odm::serde));
     let name = ty::text(of);
     let doc = format!("Copies of fields of a [`{name}`], with the reference to it.");
+    // What is wrong with the document is said where it is named.
+    let id = at(of.span(), quote!(#krate::Ref<#of>));
     let consistency = consistency.map(|at| {
         let mode = match at.value {
             Consistency::Atomic => quote!(atomic),
@@ -587,7 +597,7 @@ fn define_one(
             #[doc = "The document that they are of."]
             #[reference(#options)]
             #with
-            pub id: #krate::Ref<#of>,
+            pub id: #id,
             #(#fields)*
         }
         #common
@@ -616,14 +626,23 @@ pub fn implement(target: &Target) -> TokenStream {
             const COPIED: &'static [#odm::CopiedField] = &[#(#copied),*];
         }
     };
-    let entry = id.map(|id| entry(target, &of, &id.name));
+    // The reference says so of what it refers to.
+    let entry = match id {
+        Some(id) => entry(target, &of, &id.name),
+        None => {
+            let is_document = is_document(target, &copies.of);
+            quote!(const _: fn() = || { #is_document };)
+        }
+    };
     quote!(#copy_of #entry)
 }
 
 fn entry(target: &Target, of: &TokenStream, name: &str) -> TokenStream {
-    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (odm, this) = (&target.odm, &target.this);
     let mut generics = target.container.generics.clone();
-    let document = generics::with_document(&mut generics, krate, "__Of", of);
+    let document = generics::with_type(&mut generics, odm, "__Of", of);
+    let predicates = &mut generics.make_where_clause().predicates;
+    predicates.push(parse_quote!(#document: #odm::NamedDocument));
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
@@ -639,6 +658,8 @@ fn entry(target: &Target, of: &TokenStream, name: &str) -> TokenStream {
                 ::core::option::Option::Some(<#this as #odm::Entry>::ID);
         }
         #odm::reference_of_one!([] #this);
+        #[automatically_derived]
+        impl #odm::check::ToDocuments for #this {}
     }
 }
 

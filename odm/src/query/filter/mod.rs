@@ -13,6 +13,7 @@ pub(crate) mod seen;
 pub(crate) mod unique;
 
 use crate::model::copy::Entry;
+use crate::model::document::NamedDocument;
 use crate::model::geo::{Area, Geometry, Located, Meters, Point};
 use crate::model::normalize;
 use crate::model::path::{Codec, Each, Holds, Path, PathEnd, Plain, PlainItems, Root, Step, StoredByType};
@@ -411,13 +412,13 @@ pub fn check_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
 
 /// The condition on the children that a subset or a computed field is derived of, as generated code gives it.
 #[doc(hidden)]
-pub fn children_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
+pub fn children_filter<T: NamedDocument, F: FnOnce(T::Paths) -> Filter<T>>(
     filter: F,
 ) -> Result<mongodb::bson::RawDocumentBuf> {
     raw_filter::<T>("condition on children", filter(T::paths()))
 }
 
-fn raw_filter<T: crate::Document>(what: &str, filter: Filter<T>) -> Result<mongodb::bson::RawDocumentBuf> {
+fn raw_filter<T: NamedDocument>(what: &str, filter: Filter<T>) -> Result<mongodb::bson::RawDocumentBuf> {
     let document = filter.into_document()?;
     mongodb::bson::RawDocumentBuf::try_from(&document).map_err(|source| Error::Encode {
         field: format!("{what} of {}", T::META.collection),
