@@ -742,6 +742,20 @@ fn types_are_written_as_people_do() {
 }
 
 #[test]
+fn types_are_named_without_the_paths_of_generated_code() {
+    for (written, name) in [
+        ("::odm::__private::Ref<blog::Post>", "Ref<blog::Post>"),
+        ("::std::vec::Vec<::odm::__private::DateTime>", "Vec<DateTime>"),
+        ("(i32, ::std::string::String)", "(i32, String)"),
+        ("<T as ::odm::Document>::Id", "<T as Document>::Id"),
+        ("std::sync::Arc<str>", "std::sync::Arc<str>"),
+    ] {
+        let ty: syn::Type = syn::parse_str(written).expect("a type");
+        assert_eq!(crate::ty::name(&ty), name);
+    }
+}
+
+#[test]
 fn a_bucket_has_names_of_its_own_making() {
     let code = embed(parse_quote! {
         #[bucket(of = blog::BlogPost)]

@@ -19,7 +19,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     if field.field.extra {
         return quote_spanned!(span=> #odm::check::extra::<#stored>(););
     }
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let mut out = TokenStream::new();
     if field.field.opaque {
         // A codec may tell them apart.
@@ -53,7 +53,15 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     if field.indexes.iter().any(is_ordered) && !ty::mentions(stored, &parameters) {
         out.extend(quote_spanned!(span=> #odm::check::indexed::<#stored>();));
     }
-    let mut after = TokenStream::new();
+    // Of a two-way reference, the path of the other side says so.
+    if field
+        .reference
+        .as_ref()
+        .is_some_and(|declared| declared.inverse.is_none())
+    {
+        out.extend(quote_spanned!(span=> #odm::check::refers::<#stored>();));
+    }
+    let mut by_id = TokenStream::new();
     let mut message = |call: TokenStream| {
         out.extend(quote_spanned! {span=>
             if let ::core::option::Option::Some(message) = #call {
@@ -68,17 +76,13 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
             message(
                 quote_spanned!(span=> #odm::check::relationship::<#stored>(#kind, #any, #owner, #rust, #text)),
             );
-            // Of a two-way reference, the path of the other side says so.
-            if declared.inverse.is_none() {
-                after.extend(quote_spanned!(span=> #odm::check::refers::<#stored>();));
-            }
             // A `Ref<T>` with one parameter is by the id.
             let other_key = match ty::referred(stored) {
                 Some(_) => ty::referred_by(stored).is_some(),
                 None => !ty::is_scalar(stored),
             };
             if declared.by.is_none() && !any && other_key {
-                after.extend(quote_spanned!(span=> #odm::check::by_id::<#stored>();));
+                by_id.extend(quote_spanned!(span=> #odm::check::by_id::<#stored>();));
             }
             // Copies beside it are emptied with it, as a whole.
             if target.container.copies.is_none()
@@ -123,14 +127,14 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     }
     out.extend(super::rules::asserts(target, field));
     out.extend(constants(target, field));
-    out.extend(after);
+    out.extend(by_id);
     out
 }
 
 /// The rules for the numbers in attributes, for constants: the derive has checked the literals (`check::field` and its like).
 fn constants(target: &Target, field: &Field) -> TokenStream {
     let odm = &target.odm;
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let mut out = TokenStream::new();
     let mut message = |span: Span, call: TokenStream| {
         out.extend(quote_spanned! {span=>
@@ -224,7 +228,7 @@ fn constants(target: &Target, field: &Field) -> TokenStream {
 /// A default within the range and the length of its field, where one of them is a constant.
 fn out_of_range(target: &Target, field: &Field, message: &mut impl FnMut(Span, TokenStream)) {
     let odm = &target.odm;
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let Some(default) = &field.field.default else {
         return;
     };

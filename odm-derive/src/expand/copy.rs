@@ -245,22 +245,65 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
     }
 }
 
-/// The ways from the fields to what they are copies of in the end, by their positions.
+/// What a field is derived of, as far as its attribute tells: what it is of that, and the paths. A subset holds structs whose fields
+/// are copies of their own.
+fn sources(target: &Target, copy: &Copy) -> Option<(TokenStream, Vec<TokenStream>)> {
+    let of_field = |of: &TokenStream, field: &Ident| {
+        let paths = paths(target, of, field.span());
+        quote_spanned!(field.span()=> #paths.#field)
+    };
+    let of_keys = |of: &Path, keys: &[Key]| -> Vec<TokenStream> {
+        let of = path(of);
+        let keys = keys.iter().filter(|key| !key.path.is_empty());
+        keys.map(|key| child_key(target, &of, key)).collect()
+    };
+    match copy {
+        // A copy that is made once updates nothing.
+        Copy::Field(copy)
+            if matches!(
+                copy.consistency.as_ref().map(|at| at.value),
+                Some(Consistency::Snapshot)
+            ) =>
+        {
+            None
+        }
+        Copy::Field(copy) => {
+            let document = through(target, copy)?.document;
+            Some((quote!(COPY), vec![of_field(&document, &copy.field)]))
+        }
+        Copy::Entry(_) => None,
+        Copy::Subset(subset) => Some((quote!(SUBSET), of_keys(&subset.of, &subset.order.value))),
+        Copy::Computed(computed) => {
+            let field = computed
+                .field
+                .iter()
+                .map(|field| of_field(&path(&computed.of), field));
+            let sources: Vec<_> = field.chain(of_keys(&computed.of, &computed.order)).collect();
+            (!sources.is_empty()).then(|| (quote!(COMPUTED), sources))
+        }
+    }
+}
+
+/// The ways from the fields to what they are derived of in the end, by their positions.
 pub fn ways(target: &Target) -> TokenStream {
     let (odm, this, owner) = (&target.odm, &target.this, target.container.name());
     let ways = target.fields.iter().enumerate().filter_map(|(i, field)| {
-        let Some(Copy::Field(copy)) = &field.copy else { return None };
-        // A copy that is made once updates nothing.
-        let once = matches!(copy.consistency.as_ref().map(|at| at.value), Some(Consistency::Snapshot));
-        if once || target.is_generic() {
+        if target.is_generic() {
             return None;
         }
-        let document = through(target, copy)?.document;
-        let (source, rust) = (&copy.field, &field.rust);
-        let paths = paths(target, &document, source.span());
-        let path = quote_spanned!(source.span()=> || #paths.#source);
-        let place = quote!(::core::concat!(::core::module_path!(), ":", ::core::line!(), ":", ::core::column!()));
-        Some(quote!(#i => #odm::check::Way::of(#place, #owner, #rust, #odm::check::way::<__Steps, _, _, _, _>(#path)),))
+        let (relation, sources) = sources(target, field.copy.as_ref()?)?;
+        let rust = &field.rust;
+        let place = quote!(::core::concat!(
+            ::core::module_path!(),
+            ":",
+            ::core::line!(),
+            ":",
+            ::core::column!()
+        ));
+        let each = sources
+            .iter()
+            .map(|path| quote!(.and_those(&#odm::check::way::<__Steps, _, _, _, _>(|| #path))));
+        Some(quote!(#i => #odm::check::Way::of(#place, #owner, #rust, #odm::check::#relation)#(#each)*,))
     });
     let ways: TokenStream = ways.collect();
     let way = (!ways.is_empty()).then(|| {
@@ -301,13 +344,40 @@ pub fn checks(target: &Target) -> TokenStream {
     target
         .fields
         .iter()
-        .filter_map(|field| Some(check(target, field, field.copy.as_ref()?)))
+        .filter_map(|field| {
+            let copy = field.copy.as_ref()?;
+            let (check, ends) = (check(target, field, copy), ends(target, field, copy));
+            Some(quote!(#check #ends))
+        })
         .collect()
+}
+
+/// That a field is not derived of itself in the end.
+fn ends(target: &Target, field: &Field, copy: &Copy) -> Option<TokenStream> {
+    let (odm, this) = (&target.odm, &target.this);
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
+    let position = target.fields.iter().position(|other| other.rust == field.rust)?;
+    let span = match copy {
+        Copy::Field(copy) if target.container.copies.is_none() => copy.field.span(),
+        Copy::Computed(computed) => computed.of.span(),
+        Copy::Subset(subset) => subset.of.span(),
+        _ => field.ident().span(),
+    };
+    (!target.is_generic() && sources(target, copy).is_some()).then(|| {
+        quote_spanned! {span=>
+            const _: () = {
+                let way = &<#this as #odm::check::CopiesOf<#position, #odm::check::AllSteps>>::WAY;
+                if let ::core::option::Option::Some(message) = #odm::check::circular(way, #owner, #rust, #text) {
+                    ::core::panic!("{}", message.as_str());
+                }
+            };
+        }
+    })
 }
 
 fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
     let (odm, this, ty) = (&target.odm, &target.this, field.ty);
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let constant = |span: proc_macro2::Span, call: TokenStream| {
         quote_spanned! {span=>
             const _: () = {
@@ -363,27 +433,13 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 quote_spanned!(ty.span()=> #odm::check::source::<#reference, _, _, _, _>(#source).#call::<#ty>();),
             );
             let within = super::reference::holds_volatile(target, field);
-            let position = target.fields.iter().position(|other| other.rust == field.rust);
-            // Of the copies in an embedded struct, the graph of all models tells.
-            let is_of_document =
-                target.container.copies.is_none() && !target.is_generic() && target.is_document;
-            let ends = position.filter(|_| is_of_document).map(|position| {
-                constant(
-                    copy.field.span(),
-                    quote_spanned! {copy.field.span()=>
-                        #odm::check::circular(
-                            &<#this as #odm::check::CopiesOf<#position, #odm::check::AllSteps>>::WAY, #owner, #rust, #text,
-                        )
-                    },
-                )
-            });
             let worth = constant(
                 copy.field.span(),
                 quote_spanned! {copy.field.span()=>
                     #odm::check::copyable::<#document>(#name, #owner, #rust, #text, #within, #shown)
                 },
             );
-            quote!(#typed #worth #ends)
+            quote!(#typed #worth)
         }
         Copy::Entry(entry) => {
             let (item, of) = (item(field), path(&entry.of));

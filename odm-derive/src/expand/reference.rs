@@ -406,7 +406,7 @@ fn panics(span: Span, call: TokenStream) -> TokenStream {
 
 fn unique(target: &Target, field: &Field, by: &Ident) -> TokenStream {
     let odm = &target.odm;
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let (ty, name) = (field.ty, by.unraw().to_string());
     let unique = panics(
         by.span(),
@@ -440,7 +440,7 @@ fn unique(target: &Target, field: &Field, by: &Ident) -> TokenStream {
 
 fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let (ty, name) = (field.ty, inverse.unraw().to_string());
     let number = |number: Option<&Count>| match number.map(|number| number.value(odm)) {
         Some(number) => quote!(::core::option::Option::Some(#number)),

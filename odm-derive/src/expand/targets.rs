@@ -1,6 +1,6 @@
 //! What names a document: its id, and the type of that.
 
-use super::{Target, copy, described, generics};
+use super::{Target, described, generics};
 use crate::ty;
 use proc_macro2::Span;
 use proc_macro2::TokenStream;
@@ -48,13 +48,22 @@ pub fn identified(target: &Target, id: &Type, new: &TokenStream, span: Span) -> 
     }
 }
 
-/// The same of what is no document: where an attribute names it as one, or a reference refers to it, that is one mistake.
-pub fn no_document(target: &Target) -> TokenStream {
+/// The same of what is no document: where an attribute names it as one, or a reference refers to it, that is one mistake. So is
+/// `#[embed(patch)]` on a field, where it has no patch.
+pub fn no_document(target: &Target, has_patch: bool) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let generics = generics::owned(target.container.generics);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (paths, value) = described::own_paths(target);
-    let ways = copy::no_ways(target);
+    let patch = (!has_patch).then(|| {
+        quote! {
+            #[automatically_derived]
+            #[diagnostic::do_not_recommend]
+            impl #impl_generics #odm::patch::NamedPatched for #this #where_clause {
+                type Patch = #odm::patch::NoPatch;
+            }
+        }
+    });
     let mut of_parent = generics.clone();
     of_parent.params.push(parse_quote!(__Parent: #krate::Document));
     let (impl_of_parent, _, where_of_parent) = of_parent.split_for_impl();
@@ -65,6 +74,7 @@ pub fn no_document(target: &Target) -> TokenStream {
             type New = #odm::NotADocument;
         }
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         impl #impl_generics #odm::NamedDocument for #this #where_clause {
             type Paths = #paths;
             fn paths() -> #paths {
@@ -72,12 +82,13 @@ pub fn no_document(target: &Target) -> TokenStream {
             }
         }
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         impl #impl_of_parent #odm::check::DerivesInto<__Parent> for #this #where_of_parent {
             fn parent() -> #odm::ParentField {
                 ::core::unreachable!()
             }
         }
-        #ways
+        #patch
     }
 }
 

@@ -375,7 +375,7 @@ fn present<R: Reference>() -> Shape {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no `#[parent_ref]` to `{P}`, or has several",
     note = "declare it: `#[parent_ref] pub parent: Ref<{P}>`",
-    note = "where several fields refer to it, name one: `.children_by(|c| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
+    note = "where several fields refer to it, name one: `.children_by(|c: ChildFields| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
 )]
 pub trait ChildOf<P: Identified>: Document {
     /// The field that names the parent.

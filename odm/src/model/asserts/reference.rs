@@ -93,15 +93,25 @@ pub const fn document<T: Document>() {}
 
 /// A pointer to documents, and not to types that are none.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a reference to documents",
-    label = "not a reference to documents",
-    note = "a reference is an `odm::Ref<T>` to a document `T`, an `Option` of it, or an array of them"
+    message = "`{Self}` is not a reference to a document",
+    label = "not a reference",
+    note = "a reference is an `odm::Ref<T>` to a document `T`, an `Option` of it, or an array of them",
+    note = "an embedded struct is declared with `#[embed]`"
 )]
 pub trait ToDocuments: Pointer {}
 impl<T: Document, K: IdValue + Stored> ToDocuments for Ref<T, K> {}
 
-/// The documents that a field refers to are documents.
-pub const fn refers<R: Reference<Pointer: ToDocuments>>() {}
+/// A field of such references.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reference to documents",
+    label = "not a reference to documents",
+    note = "a reference is an `odm::Ref<T>` to a document `T`, an `Option` of it, or an array of them"
+)]
+pub trait ReferenceToDocuments: Reference {}
+impl<R: Reference> ReferenceToDocuments for R where R::Pointer: ToDocuments {}
+
+/// What a field refers to are documents.
+pub const fn refers<R: ReferenceToDocuments>() {}
 
 /// The type that a reference names as its document.
 type Target<R> = <<R as Reference>::Pointer as OneTarget>::Target;
@@ -242,7 +252,7 @@ pub struct Several<'a, const IS: bool>(std::marker::PhantomData<&'a ()>);
 /// A document that names its parent in one field.
 #[diagnostic::on_unimplemented(
     message = "`{C}` has several `#[parent_ref]` to `{P}`, one of them behind an alias",
-    note = "name the field: `.children_by(|c| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
+    note = "name the field: `.children_by(|c: ChildFields| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
 )]
 pub trait OneParent<C, P> {}
 impl<C, P> OneParent<C, P> for Several<'_, false> {}
