@@ -466,7 +466,7 @@ impl<'a> Field<'a> {
 
     /// "`name: Type`", as messages name a field.
     pub fn label(&self) -> String {
-        format!("{}: {}", self.rust, ty::text(self.ty))
+        format!("{}: {}", self.rust, ty::name(self.ty))
     }
 }
 

@@ -304,7 +304,8 @@ pub fn embed(
         }
         _ => TokenStream::new(),
     };
-    let no_document = targets::no_document(target);
+    let no_document = targets::no_document(target, declared.patch.is_some());
+    let ways = copy::no_ways(target);
     let described = (declared.repr.is_none()).then(|| described::of_embedded(target));
     let made = made(target);
     let copies = copy::implement_anyway(container, krate);
@@ -322,6 +323,7 @@ pub fn embed(
         #patch
         #bucket
         #no_document
+        #ways
         impl #impl_generics #krate::Embed for #this #where_clause {}
         impl #impl_generics #odm::IdValue for #this #where_clause {}
     }

@@ -473,7 +473,7 @@ fn unions_are_made_once() {
     for part in [
         "#[serde(crate = \"other::odm::__private::serde\", tag = \"type\", content = \"id\")] #[serde(bound(",
         "other::odm::__private::Ref<a::Photo>)",
-        "tag: \"Photo\", document: || <a::Photo as other::odm::Document>::META",
+        "tag: \"Photo\", document: || <a::Photo as other::odm::__private::NamedDocument>::META",
     ] {
         assert!(has(&code, part), "{part}: {code}");
     }
@@ -738,6 +738,20 @@ fn types_are_written_as_people_do() {
     ] {
         let ty: syn::Type = syn::parse_str(text).expect("a type");
         assert_eq!(crate::ty::text(&ty), text);
+    }
+}
+
+#[test]
+fn types_are_named_without_the_paths_of_generated_code() {
+    for (written, name) in [
+        ("::odm::__private::Ref<blog::Post>", "Ref<blog::Post>"),
+        ("::std::vec::Vec<::odm::__private::DateTime>", "Vec<DateTime>"),
+        ("(i32, ::std::string::String)", "(i32, String)"),
+        ("<T as Identified>::Id", "<T as Identified>::Id"),
+        ("std::sync::Arc<str>", "std::sync::Arc<str>"),
+    ] {
+        let ty: syn::Type = syn::parse_str(written).expect("a type");
+        assert_eq!(crate::ty::name(&ty), name);
     }
 }
 

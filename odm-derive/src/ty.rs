@@ -319,6 +319,26 @@ pub fn text(tokens: impl ToTokens) -> String {
     out
 }
 
+/// A type as a message names it: without the paths that generated code writes, of `::odm::__private::Ref<Post>` `Ref<Post>`.
+pub fn name(ty: &Type) -> String {
+    let text = text(ty);
+    let mut out = String::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find("::") {
+        let (before, path) = rest.split_at(at);
+        let end = path.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+        let (path, after) = path.split_at(end.unwrap_or(path.len()));
+        // `a::b` begins at the crate that uses it, and `<T as A>::B` at the type before it.
+        let is_whole = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '>');
+        let name = path.rsplit("::").next().unwrap_or_default();
+        out.push_str(before);
+        out.push_str(if is_whole { name } else { path });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
 fn write(tokens: TokenStream, out: &mut String) {
     let mut word = false; // whether the last token was an identifier or a literal
     let mut tokens = tokens.into_iter().peekable();

@@ -780,31 +780,41 @@ pub mod prelude {
 /// The conditions that the compiler checks, under the names that its messages show. For generated code only: changes without notice.
 #[doc(hidden)]
 pub mod checks {
+    pub use crate::__deserialize_patch as deserialize_patch;
     pub use crate::api::bucket::WritesBuckets;
     pub use crate::model::asserts::{
         Averaged, Averages, BackTo, BesideTag, Bounding, ById, CopiedPlainly, CopyFits, Counts, Dated,
         DerivesInto, Differ, Extra, Flattened, Flattens, InverseOf, KeyOf, Moment, OfOneChild, OneForm,
-        OneParent, ParentAmong, ParentIs, Projected, ReferenceById, Refers, RefersNot, RuledText, Same,
-        SameTypeAs, SearchedText, Several, SourceField, SubsetOf, SumOf, Takes, TimeOfDeletion, Types,
-        Vector, Whole, beside_tag, beside_the_tag, bound, bounding, by_id, copyable, count, counted, dated,
-        dated_as, dated_path, default_in_range, default_of_length, deleted_at, derivable, elements, extra,
-        few, flattened, flattened_names, has_reference, id, id_is_plain, in_order, indexed, integers,
-        inverse, is_float, item_length, key, key_like_id, keys, length, moment, no_nested_reference,
+        OneParent, ParentAmong, ParentIs, Projected, ReferenceById, ReferenceToDocuments, Refers, RefersNot,
+        RuledText, Same, SameTypeAs, SearchedDate, SearchedNumber, SearchedText, Several, SourceField,
+        SubsetOf, SumOf, Takes, TimeOfDeletion, ToDocuments, Types, Vector, Whole, beside_tag,
+        beside_the_tag, bound, bounding, by_id, copyable, count, counted, dated, dated_as, dated_path,
+        default_in_range, default_of_length, deleted_at, derivable, document, elements, extra, few,
+        flattened, flattened_names, has_reference, id, id_is_plain, in_order, indexed, integers, inverse,
+        is_float, item_length, key, key_like_id, keys, length, moment, no_nested_reference,
         no_nested_reference_items, no_reference, no_reference_items, no_unnamed_reference, nullified,
         numeric, of_child, one_null, orders, parent, parent_at, parent_path, projected, range_in_order,
-        relationship, search_indexes_are_enabled, searched_boolean, searched_date, searched_number,
+        refers, relationship, search_indexes_are_enabled, searched_boolean, searched_date, searched_number,
         searched_text, shows_more, source, stored, summed, texts, two_way, unique_items, unique_key,
         unsigned, vector, whole, with_id,
     };
     pub use crate::model::checked::{value, whole_document};
-    pub use crate::model::document::{ChangesMeasurements, Missing, NotADocument, WritesViews};
+    pub use crate::model::document::{
+        ChangesMeasurements, Missing, NamedDocument, NotADocument, WritesViews,
+    };
+    pub use crate::model::path::Varied;
     pub use crate::model::path::{
         Fielded, OutsideVariants, PlainItems, PlainlyStored, StandsAlone, WrittenByTheApplication,
     };
     pub use crate::model::several::{StoredWith, VariantOf};
     pub use crate::model::stored::ByType;
-    pub use crate::model::value::{Application, AsSet, DeclaresBound, DeclaresOpaque, Embeds, Listed};
-    pub use crate::model::variant::AnUntaggedEnumHasNoPaths;
+    pub use crate::model::stored::functions;
+    pub use crate::model::value::{
+        Application, AsSet, DeclaresBound, DeclaresOpaque, Embeds, Integer, Listed, StoredLike,
+    };
+    pub use crate::model::variant::{AnUntaggedEnumHasNoPaths, Tagged, Variant};
+    pub use crate::plan::operators::patch::patched;
+    pub use crate::query::aggregate::view_stages;
     pub use crate::query::filter::{Known, NameOfACondition};
 }
 
@@ -839,8 +849,8 @@ pub mod __private {
     pub use crate::model::document::{
         Action, ById, ChangesMeasurements, CollationMeta, CollectionKind, Deletable, DocumentMeta, Expiry,
         Fresh, FromNew, Given, Identified, IndexKey, IndexKind, IndexMeta, Insertable, IntoText, Level,
-        Missing, NotADocument, OtherIndexes, PreAndPostImages, Replaceable, Target, TimeSeriesMeta,
-        Validation, ViewMeta, WritesViews, partial,
+        Missing, NamedDocument, NotADocument, OtherIndexes, PreAndPostImages, Replaceable, Target,
+        TimeSeriesMeta, Validation, ViewMeta, WritesViews, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::itself::Itself;
@@ -901,12 +911,16 @@ pub mod __private {
     };
     pub mod patch {
         pub use crate::model::document::Versioned;
-        pub use crate::plan::operators::patch::{OfPatch, Patch, PatchFields, Patched, Patches, Within};
+        pub use crate::plan::operators::patch::{
+            NamedPatched, NoPatch, OfPatch, Patch, PatchFields, Patched, Patches, Within,
+        };
     }
     pub use crate::api::scoped::SoftDelete;
     pub use crate::query::join::Hop;
     pub use crate::query::join::Load;
     pub use crate::query::join::LoadById;
+    pub use crate::query::join::NoneOf;
+    pub use crate::query::join::OneOf;
     pub use crate::query::join::Paths;
     pub use crate::query::join::Slot;
     pub use crate::query::join::Tree;

@@ -38,6 +38,7 @@ fixes! {
     copies: "../ui/pass/copies.rs",
     documents: "../ui/pass/documents.rs",
     entries: "../ui/pass/entries.rs",
+    expressions: "../ui/pass/expressions.rs",
     foreign: "../ui/pass/foreign.rs",
     inverse: "../ui/pass/inverse.rs",
     names: "../ui/pass/names.rs",
@@ -148,6 +149,16 @@ fn attributes_are_found_with_their_options() {
     assert_eq!(found("#[serde(skip)] #[derive(Clone)]"), vec![]);
 }
 
+/// The lines of a message that are words, and no source.
+fn said(message: &str) -> impl Iterator<Item = &str> {
+    message.lines().filter(|line| {
+        let line = line.trim_start();
+        ["error", "= note", "= help", "note"]
+            .iter()
+            .any(|begin| line.starts_with(begin))
+    })
+}
+
 /// The offers of messages are compiled: each attribute in one, with all of its options together, stands in a program that compiles.
 #[test]
 fn every_offered_attribute_stands_in_a_program_that_compiles() {
@@ -166,13 +177,7 @@ fn every_offered_attribute_stands_in_a_program_that_compiles() {
             continue;
         }
         let message = fs::read_to_string(&file).unwrap();
-        let said = message.lines().filter(|line| {
-            let line = line.trim_start();
-            ["error", "= note", "= help", "note"]
-                .iter()
-                .any(|begin| line.starts_with(begin))
-        });
-        for (name, options) in said.flat_map(attributes) {
+        for (name, options) in said(&message).flat_map(attributes) {
             let stands = compiled
                 .iter()
                 .any(|(other, with)| *other == name && options.is_subset(with));
@@ -184,6 +189,128 @@ fn every_offered_attribute_stands_in_a_program_that_compiles() {
     assert!(
         missing.is_empty(),
         "add a program to `ui/pass` that has these attributes:\n{missing}"
+    );
+}
+
+/// The expressions in a text, as far as messages offer them: in backticks, from the option or the method on.
+fn expressions(text: &str) -> Vec<&str> {
+    let offered = text.split('`').skip(1).step_by(2);
+    let whole = offered.filter(|code| !code.contains('…'));
+    let expressions = whole.filter_map(|code| {
+        let option = ["default = ", "check = |", "filter = |", "partial = |"];
+        match option.iter().filter_map(|option| code.find(option)).min() {
+            Some(at) => Some(&code[at..]),
+            None if code.starts_with('.') && code.contains('(') => Some(code),
+            None if code.starts_with("odm::") && code.contains(").") => Some(code),
+            None => None,
+        }
+    });
+    // Up to where the attribute around it ends.
+    let closed = expressions.map(|code| {
+        let mut depth = 0;
+        let end = code.find(|c| {
+            depth += i32::from(matches!(c, '(' | '[' | '{')) - i32::from(matches!(c, ')' | ']' | '}'));
+            depth < 0
+        });
+        &code[..end.unwrap_or(code.len())]
+    });
+    closed.collect()
+}
+
+/// An expression without its own names: of `.find(|p| p.field.eq(value))` `.find(|_|_._.eq(_))`.
+fn form(code: &str) -> String {
+    let code: Vec<char> = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let mut form = String::new();
+    let mut at = 0;
+    while at < code.len() {
+        let is_word = |c: &char| c.is_alphanumeric() || *c == '_';
+        let end = code[at..].iter().position(|c| !is_word(c));
+        let end = end.map_or(code.len(), |len| at + len);
+        let word: String = code[at..end].iter().collect();
+        let rest: String = code[end..].iter().take(3).collect();
+        let is_called = rest.starts_with('(') || rest.starts_with("::") || rest.starts_with('!');
+        let is_option = rest.starts_with('=') && !rest.starts_with("==");
+        match word.chars().next() {
+            None => {
+                form.push(code[at]);
+                at += 1;
+                continue;
+            }
+            Some(first) if first.is_numeric() || !(is_called || is_option) => form.push('_'),
+            _ => form.push_str(&word),
+        }
+        at = end;
+    }
+    form
+}
+
+#[test]
+fn expressions_are_found_and_compared_without_their_names() {
+    let text = "write `#[field(default = Ref::new(3))] a: i32`, `.find(|p| p.field.eq(value))`, `check = |d| …` or `Vec<T>`: \
+                `odm::expr::expr(p.ends).gt(odm::expr::expr(p.starts))`";
+    let found = expressions(text);
+    assert_eq!(
+        found,
+        [
+            "default = Ref::new(3)",
+            ".find(|p| p.field.eq(value))",
+            "odm::expr::expr(p.ends).gt(odm::expr::expr(p.starts))"
+        ]
+    );
+    let forms: Vec<String> = found.into_iter().map(form).collect();
+    assert_eq!(
+        forms,
+        [
+            "default=Ref::new(_)",
+            ".find(|_|_._.eq(_))",
+            "odm::expr::expr(_._).gt(odm::expr::expr(_._))"
+        ]
+    );
+}
+
+/// The same of defaults, conditions and calls: each stands in a program that compiles, with names of its own.
+#[test]
+fn every_offered_expression_stands_in_a_program_that_compiles() {
+    let mut compiled = String::new();
+    for folder in ["ui/pass", "tests", "../examples/src"] {
+        for file in files(Path::new(folder)) {
+            if file.extension() == Some(OsStr::new("rs")) && !file.ends_with("tests/ui.rs") {
+                compiled.push_str(&form(&fs::read_to_string(&file).unwrap()));
+            }
+        }
+    }
+    let mut missing = BTreeMap::new();
+    for file in files(Path::new("ui")) {
+        if file.extension() == Some(OsStr::new("stderr")) {
+            let message = fs::read_to_string(&file).unwrap();
+            let source = fs::read_to_string(file.with_extension("rs")).unwrap();
+            // What is only repeated from the source is not offered.
+            let offered = said(&message).flat_map(expressions);
+            for code in offered.filter(|code| !source.contains(code)) {
+                if !compiled.contains(&form(code)) {
+                    missing.insert(code.to_owned(), file.clone());
+                }
+            }
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "add a program to `ui/pass` that has these expressions: {missing:#?}"
+    );
+}
+
+#[test]
+fn no_message_names_what_only_generated_code_may_name() {
+    let recorded = files(Path::new("ui"));
+    let recorded = recorded
+        .iter()
+        .filter(|file| file.extension() == Some(OsStr::new("stderr")));
+    let named: Vec<&PathBuf> = recorded
+        .filter(|file| fs::read_to_string(file).unwrap().contains("__private"))
+        .collect();
+    assert!(
+        named.is_empty(),
+        "export what these messages name in `odm::checks`, with words of its own: {named:?}"
     );
 }
 

@@ -281,7 +281,7 @@ fn of_entry(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry, plac
                 } else {
                     ""
                 },
-                ty::text(field.ty).replace(&ty::text(item), &format!("{name}Entry"))
+                ty::name(field.ty).replace(&ty::text(item), &format!("{name}Entry"))
             ),
         );
     }
@@ -387,7 +387,7 @@ fn removal(cx: &Ctxt, label: &str, field: &Field, reference: &crate::attr::refer
             "`nullify` leaves a document without the reference, and `{label}` is required. Write `{}: Option<{}>`, or `on_delete = \
              cascade`, which deletes this document too, or `on_delete = restrict`",
             field.rust,
-            ty::text(field.ty)
+            ty::name(field.ty)
         ),
         OnDelete::Pull if !many => format!(
             "`pull` takes a reference out of an array, and `{label}` is a single one. Write `on_delete = nullify` for an `Option`, \

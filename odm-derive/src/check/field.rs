@@ -52,7 +52,7 @@ fn is_shared_between_threads(cx: &Ctxt, container: &Container, field: &Field) ->
     };
     let instead = match name {
         "Rc" => {
-            let text = ty::text(field.ty)
+            let text = ty::name(field.ty)
                 .replace("Rc<str>", "String")
                 .replace("Rc<", "Arc<");
             format!("`{}: {text}`", field.rust)
@@ -185,7 +185,7 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
                 "`{}` is left out of some documents, which could then not be read back. Add `#[field(default)]`, or make it an \
                  `Option<{}>`",
                 label(container, field),
-                ty::text(field.ty)
+                ty::name(field.ty)
             ),
         );
     }

@@ -102,7 +102,7 @@ fn above_a_type(container: &Container, derived: Derived, attr: &Attribute) -> Op
 
 /// `Isbn(#[field(max_len = 13)] String)`
 fn moved(ident: &Ident, attr: &Attribute, fields: &[Field]) -> String {
-    let value = fields.first().map(|field| ty::text(field.ty)).unwrap_or_default();
+    let value = fields.first().map(|field| ty::name(field.ty)).unwrap_or_default();
     format!("Move it inside: `{ident}({} {value})`", ty::text(attr))
 }
 
@@ -126,7 +126,7 @@ fn above_a_variant(variant: &Variant, derived: Derived, attr: &Attribute) -> Opt
     let name = one_of(attr, &OF_FIELDS)?;
     let mut advice = match (variant.style, variant.fields.first()) {
         (_, Some(field)) if derived == Derived::Document => {
-            format!("Move it into the struct `{}`, above a field", ty::text(field.ty))
+            format!("Move it into the struct `{}`, above a field", ty::name(field.ty))
         }
         _ if OF_DOCUMENTS.contains(&name) => of_a_document(name),
         (_, None) => format!("`{}` has no field: leave it out", variant.ident),

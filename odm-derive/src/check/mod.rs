@@ -578,7 +578,7 @@ fn refers_as_stored(cx: &Ctxt, container: &Container, field: &Field) {
                 if ty::many(field.ty).is_some() || ty::is_option(field.ty) {
                     "Write `#[field(default)]`, which reads none".to_owned()
                 } else {
-                    format!("Make it an `Option<{}>`", ty::text(field.ty))
+                    format!("Make it an `Option<{}>`", ty::name(field.ty))
                 }
             ),
         );

@@ -66,13 +66,13 @@ impl Rules<'_> {
                 Data::Struct(Style::Tuple, _) => format!(
                     "Give each field a name: `struct {name} {{ #[{}] other: {}, … }}`",
                     self.attribute(),
-                    ty::text(field.ty)
+                    ty::name(field.ty)
                 ),
                 _ => format!(
                     "Give it a name: `struct {name} {{ #[{}] other: {} }}`, or an alias in the place of the struct: `type {name} = \
                      {1};`",
                     self.attribute(),
-                    ty::text(field.ty)
+                    ty::name(field.ty)
                 ),
             };
             cx.error(
@@ -170,7 +170,7 @@ pub fn variants_differ(cx: &Ctxt, container: &Container) {
         let differs = |other: &&&Field| {
             other.name == field.name
                 && (other.reference.is_some() != field.reference.is_some()
-                    || field.reference.is_some() && ty::text(other.ty) != ty::text(field.ty))
+                    || field.reference.is_some() && ty::text(other.ty) != ty::name(field.ty))
         };
         if let Some(other) = fields[..i].iter().find(differs) {
             cx.error(

@@ -84,7 +84,7 @@ pub fn of_enum(cx: &Ctxt, container: &Container, common: &Container, document: &
                     "`{0}::{ident}` holds a `{1}`, and each variant of an enum of documents holds a document. Write a struct: \
                      `#[derive(Document, …)] #[document(variant_of = {0})] struct {ident} {{ … }}`, and here `{ident}({ident})`",
                     container.ident,
-                    ty::text(field.ty)
+                    ty::name(field.ty)
                 ),
             );
             continue;
@@ -96,7 +96,7 @@ pub fn of_enum(cx: &Ctxt, container: &Container, common: &Container, document: &
                     "`{0}::{ident}` is also read from other names, under which no query of a `{1}` would find it. Leave \
                      `#[serde(alias)]` out, and rename the variant in the stored documents",
                     container.ident,
-                    ty::text(field.ty)
+                    ty::name(field.ty)
                 ),
             );
         }
@@ -106,7 +106,7 @@ pub fn of_enum(cx: &Ctxt, container: &Container, common: &Container, document: &
                 format!(
                     "`{}::{ident}` is a document, and what is declared about its fields stands in `{}`. Leave the attribute out",
                     container.ident,
-                    ty::text(field.ty)
+                    ty::name(field.ty)
                 ),
             );
         }
@@ -122,7 +122,7 @@ pub fn of_enum(cx: &Ctxt, container: &Container, common: &Container, document: &
                 ),
             );
         }
-        let text = ty::text(field.ty);
+        let text = ty::name(field.ty);
         if types.contains(&text) {
             cx.error(
                 field.ty,

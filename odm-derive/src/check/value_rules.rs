@@ -33,7 +33,7 @@ pub fn of_field(cx: &Ctxt, container: &Container, field: &Field) {
             format!(
                 "`{label}`: the default of `{}` is refused, since {wrong}. Write one that the rules of the field allow: \
                  `#[field(default = …)]`",
-                crate::ty::text(field.ty)
+                crate::ty::name(field.ty)
             ),
         );
     }

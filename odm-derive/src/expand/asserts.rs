@@ -19,7 +19,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     if field.field.extra {
         return quote_spanned!(span=> #odm::check::extra::<#stored>(););
     }
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let mut out = TokenStream::new();
     if field.field.opaque {
         // A codec may tell them apart.
@@ -53,6 +53,14 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     if field.indexes.iter().any(is_ordered) && !ty::mentions(stored, &parameters) {
         out.extend(quote_spanned!(span=> #odm::check::indexed::<#stored>();));
     }
+    // Of a two-way reference, the path of the other side says so.
+    if field
+        .reference
+        .as_ref()
+        .is_some_and(|declared| declared.inverse.is_none())
+    {
+        out.extend(quote_spanned!(span=> #odm::check::refers::<#stored>();));
+    }
     let mut by_id = TokenStream::new();
     let mut message = |call: TokenStream| {
         out.extend(quote_spanned! {span=>
@@ -74,7 +82,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
                 None => !ty::is_scalar(stored),
             };
             if declared.by.is_none() && !any && other_key {
-                by_id = quote_spanned!(span=> #odm::check::by_id::<#stored>(););
+                by_id.extend(quote_spanned!(span=> #odm::check::by_id::<#stored>();));
             }
             // Copies beside it are emptied with it, as a whole.
             if target.container.copies.is_none()
@@ -126,7 +134,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
 /// The rules for the numbers in attributes, for constants: the derive has checked the literals (`check::field` and its like).
 fn constants(target: &Target, field: &Field) -> TokenStream {
     let odm = &target.odm;
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let mut out = TokenStream::new();
     let mut message = |span: Span, call: TokenStream| {
         out.extend(quote_spanned! {span=>
@@ -220,7 +228,7 @@ fn constants(target: &Target, field: &Field) -> TokenStream {
 /// A default within the range and the length of its field, where one of them is a constant.
 fn out_of_range(target: &Target, field: &Field, message: &mut impl FnMut(Span, TokenStream)) {
     let odm = &target.odm;
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let Some(default) = &field.field.default else {
         return;
     };

@@ -3,11 +3,11 @@
 //! The document is emitted with its derives, so that its validator, indexes, paths and joins are those of any other.
 
 use super::common_traits::{self, Part};
-use super::{Target, generics, if_serde};
+use super::{Target, at, generics, if_serde};
 use crate::attr::Count;
 use crate::attr::bucket::Per;
 use crate::check::bucket::{Plan, sum_type};
-use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -25,22 +25,6 @@ pub fn stand_in(target: &Target, plan: &Plan) -> TokenStream {
     let document = document(target, plan);
     let implementation = implement(target, plan);
     quote!(#document #implementation)
-}
-
-/// The tokens, all of them at one place.
-fn at(span: Span, tokens: TokenStream) -> TokenStream {
-    let tokens = tokens.into_iter().map(|token| match token {
-        TokenTree::Group(group) => {
-            let mut inner = Group::new(group.delimiter(), at(span, group.stream()));
-            inner.set_span(span);
-            TokenTree::Group(inner)
-        }
-        mut other => {
-            other.set_span(other.span().located_at(span));
-            other
-        }
-    });
-    tokens.collect()
 }
 
 fn text(ident: &Ident) -> String {

@@ -1,7 +1,7 @@
 //! The sources of derived fields, as constants; the structs of copies; and assertions about the sources.
 
 use super::common_traits::{self, Part};
-use super::{Target, generics, if_serde, index};
+use super::{Target, at, generics, if_serde, index};
 use crate::ast::{Container, Field};
 use crate::attr::At;
 use crate::attr::access::Access;
@@ -27,12 +27,18 @@ fn consistency(odm: &TokenStream, consistency: Option<&At<Consistency>>) -> Toke
 
 /// The paths of a document that an attribute names.
 fn paths(target: &Target, of: &TokenStream, span: proc_macro2::Span) -> TokenStream {
-    let krate = &target.krate;
-    quote_spanned!(span=> <#of as #krate::Document>::paths())
+    let odm = &target.odm;
+    quote_spanned!(span=> <#of as #odm::NamedDocument>::paths())
 }
 
 fn path(of: &Path) -> TokenStream {
     quote_spanned!(of.span()=> #of)
+}
+
+/// The assertion that a type which an attribute names is a document.
+pub fn is_document(target: &Target, of: &Path) -> TokenStream {
+    let odm = &target.odm;
+    quote_spanned!(of.span()=> #odm::check::document::<#of>();)
 }
 
 /// Through which reference a field is copied, and the document that it names.
@@ -57,7 +63,7 @@ fn through<'a>(target: &'a Target, copy: &FieldCopy) -> Option<Through<'a>> {
             Some(Through {
                 name: Some(&field.name),
                 ty: quote!(#ty),
-                document: quote_spanned!(reference.span()=> <#ty as #odm::ReferenceTo>::Target),
+                document: super::reference::target_of(target, ty),
             })
         }
         Source::Whole { of, id } => {
@@ -135,7 +141,7 @@ fn filter(target: &Target, of: &TokenStream, filter: Option<&syn::Expr>) -> Toke
 }
 
 fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
-    let (krate, odm, ty) = (&target.krate, &target.odm, field.ty);
+    let (odm, ty) = (&target.odm, field.ty);
     let of = path(&subset.of);
     let limit = subset.limit.value(odm);
     let keys = order(target, &of, &subset.order.value);
@@ -145,7 +151,7 @@ fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
     let fields = quote_spanned!(ty.span()=> || #odm::check::elements::<#ty, #of>());
     quote! {
         #odm::Copied::Subset(#odm::Subset {
-            child: || <#of as #krate::Document>::META,
+            child: || <#of as #odm::NamedDocument>::META,
             parent: #parent,
             limit: #limit as u32,
             order: #keys,
@@ -183,7 +189,7 @@ fn child_key(target: &Target, of: &TokenStream, key: &Key) -> TokenStream {
 }
 
 fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
-    let (krate, odm) = (&target.krate, &target.odm);
+    let odm = &target.odm;
     let of = path(&computed.of);
     let consistency = consistency(odm, computed.consistency.as_ref());
     let parent = parent(target, &of, computed.by.as_ref());
@@ -198,7 +204,7 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
         });
         quote! {
             #odm::Copied::Subset(#odm::Subset {
-                child: || <#of as #krate::Document>::META,
+                child: || <#of as #odm::NamedDocument>::META,
                 parent: #parent,
                 limit: 1,
                 order: #order,
@@ -229,7 +235,7 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
     };
     quote! {
         #odm::Copied::Computed(#odm::Computed {
-            child: || <#of as #krate::Document>::META,
+            child: || <#of as #odm::NamedDocument>::META,
             parent: #parent,
             operation: #odm::Operation::#operation,
             of: #source,
@@ -239,22 +245,65 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
     }
 }
 
-/// The ways from the fields to what they are copies of in the end, by their positions.
+/// What a field is derived of, as far as its attribute tells: what it is of that, and the paths. A subset holds structs whose fields
+/// are copies of their own.
+fn sources(target: &Target, copy: &Copy) -> Option<(TokenStream, Vec<TokenStream>)> {
+    let of_field = |of: &TokenStream, field: &Ident| {
+        let paths = paths(target, of, field.span());
+        quote_spanned!(field.span()=> #paths.#field)
+    };
+    let of_keys = |of: &Path, keys: &[Key]| -> Vec<TokenStream> {
+        let of = path(of);
+        let keys = keys.iter().filter(|key| !key.path.is_empty());
+        keys.map(|key| child_key(target, &of, key)).collect()
+    };
+    match copy {
+        // A copy that is made once updates nothing.
+        Copy::Field(copy)
+            if matches!(
+                copy.consistency.as_ref().map(|at| at.value),
+                Some(Consistency::Snapshot)
+            ) =>
+        {
+            None
+        }
+        Copy::Field(copy) => {
+            let document = through(target, copy)?.document;
+            Some((quote!(COPY), vec![of_field(&document, &copy.field)]))
+        }
+        Copy::Entry(_) => None,
+        Copy::Subset(subset) => Some((quote!(SUBSET), of_keys(&subset.of, &subset.order.value))),
+        Copy::Computed(computed) => {
+            let field = computed
+                .field
+                .iter()
+                .map(|field| of_field(&path(&computed.of), field));
+            let sources: Vec<_> = field.chain(of_keys(&computed.of, &computed.order)).collect();
+            (!sources.is_empty()).then(|| (quote!(COMPUTED), sources))
+        }
+    }
+}
+
+/// The ways from the fields to what they are derived of in the end, by their positions.
 pub fn ways(target: &Target) -> TokenStream {
     let (odm, this, owner) = (&target.odm, &target.this, target.container.name());
     let ways = target.fields.iter().enumerate().filter_map(|(i, field)| {
-        let Some(Copy::Field(copy)) = &field.copy else { return None };
-        // A copy that is made once updates nothing.
-        let once = matches!(copy.consistency.as_ref().map(|at| at.value), Some(Consistency::Snapshot));
-        if once || target.is_generic() {
+        if target.is_generic() {
             return None;
         }
-        let document = through(target, copy)?.document;
-        let (source, rust) = (&copy.field, &field.rust);
-        let paths = paths(target, &document, source.span());
-        let path = quote_spanned!(source.span()=> || #paths.#source);
-        let place = quote!(::core::concat!(::core::module_path!(), ":", ::core::line!(), ":", ::core::column!()));
-        Some(quote!(#i => #odm::check::Way::of(#place, #owner, #rust, #odm::check::way::<__Steps, _, _, _, _>(#path)),))
+        let (relation, sources) = sources(target, field.copy.as_ref()?)?;
+        let rust = &field.rust;
+        let place = quote!(::core::concat!(
+            ::core::module_path!(),
+            ":",
+            ::core::line!(),
+            ":",
+            ::core::column!()
+        ));
+        let each = sources
+            .iter()
+            .map(|path| quote!(.and_those(&#odm::check::way::<__Steps, _, _, _, _>(|| #path))));
+        Some(quote!(#i => #odm::check::Way::of(#place, #owner, #rust, #odm::check::#relation)#(#each)*,))
     });
     let ways: TokenStream = ways.collect();
     let way = (!ways.is_empty()).then(|| {
@@ -295,13 +344,40 @@ pub fn checks(target: &Target) -> TokenStream {
     target
         .fields
         .iter()
-        .filter_map(|field| Some(check(target, field, field.copy.as_ref()?)))
+        .filter_map(|field| {
+            let copy = field.copy.as_ref()?;
+            let (check, ends) = (check(target, field, copy), ends(target, field, copy));
+            Some(quote!(#check #ends))
+        })
         .collect()
+}
+
+/// That a field is not derived of itself in the end.
+fn ends(target: &Target, field: &Field, copy: &Copy) -> Option<TokenStream> {
+    let (odm, this) = (&target.odm, &target.this);
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
+    let position = target.fields.iter().position(|other| other.rust == field.rust)?;
+    let span = match copy {
+        Copy::Field(copy) if target.container.copies.is_none() => copy.field.span(),
+        Copy::Computed(computed) => computed.of.span(),
+        Copy::Subset(subset) => subset.of.span(),
+        _ => field.ident().span(),
+    };
+    (!target.is_generic() && sources(target, copy).is_some()).then(|| {
+        quote_spanned! {span=>
+            const _: () = {
+                let way = &<#this as #odm::check::CopiesOf<#position, #odm::check::AllSteps>>::WAY;
+                if let ::core::option::Option::Some(message) = #odm::check::circular(way, #owner, #rust, #text) {
+                    ::core::panic!("{}", message.as_str());
+                }
+            };
+        }
+    })
 }
 
 fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
     let (odm, this, ty) = (&target.odm, &target.this, field.ty);
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let constant = |span: proc_macro2::Span, call: TokenStream| {
         quote_spanned! {span=>
             const _: () = {
@@ -357,27 +433,13 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 quote_spanned!(ty.span()=> #odm::check::source::<#reference, _, _, _, _>(#source).#call::<#ty>();),
             );
             let within = super::reference::holds_volatile(target, field);
-            let position = target.fields.iter().position(|other| other.rust == field.rust);
-            // Of the copies in an embedded struct, the graph of all models tells.
-            let is_of_document =
-                target.container.copies.is_none() && !target.is_generic() && target.is_document;
-            let ends = position.filter(|_| is_of_document).map(|position| {
-                constant(
-                    copy.field.span(),
-                    quote_spanned! {copy.field.span()=>
-                        #odm::check::circular(
-                            &<#this as #odm::check::CopiesOf<#position, #odm::check::AllSteps>>::WAY, #owner, #rust, #text,
-                        )
-                    },
-                )
-            });
             let worth = constant(
                 copy.field.span(),
                 quote_spanned! {copy.field.span()=>
                     #odm::check::copyable::<#document>(#name, #owner, #rust, #text, #within, #shown)
                 },
             );
-            quote!(#typed #worth #ends)
+            quote!(#typed #worth)
         }
         Copy::Entry(entry) => {
             let (item, of) = (item(field), path(&entry.of));
@@ -400,7 +462,9 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
         }
         Copy::Computed(computed) => {
             let of = path(&computed.of);
+            let is_document = is_document(target, &computed.of);
             let by = by(&of, computed.by.as_ref());
+            let by = quote!(#is_document #by);
             let Some(source) = &computed.field else {
                 return typed(quote_spanned!(ty.span()=> #odm::check::count::<#ty>(); #by));
             };
@@ -501,6 +565,8 @@ fn define_one(
     let serde = ty::text(quote!(#odm::serde));
     let name = ty::text(of);
     let doc = format!("Copies of fields of a [`{name}`], with the reference to it.");
+    // What is wrong with the document is said where it is named.
+    let id = at(of.span(), quote!(#krate::Ref<#of>));
     let consistency = consistency.map(|at| {
         let mode = match at.value {
             Consistency::Atomic => quote!(atomic),
@@ -587,7 +653,7 @@ fn define_one(
             #[doc = "The document that they are of."]
             #[reference(#options)]
             #with
-            pub id: #krate::Ref<#of>,
+            pub id: #id,
             #(#fields)*
         }
         #common
@@ -616,14 +682,23 @@ pub fn implement(target: &Target) -> TokenStream {
             const COPIED: &'static [#odm::CopiedField] = &[#(#copied),*];
         }
     };
-    let entry = id.map(|id| entry(target, &of, &id.name));
+    // The reference says so of what it refers to.
+    let entry = match id {
+        Some(id) => entry(target, &of, &id.name),
+        None => {
+            let is_document = is_document(target, &copies.of);
+            quote!(const _: fn() = || { #is_document };)
+        }
+    };
     quote!(#copy_of #entry)
 }
 
 fn entry(target: &Target, of: &TokenStream, name: &str) -> TokenStream {
-    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (odm, this) = (&target.odm, &target.this);
     let mut generics = target.container.generics.clone();
-    let document = generics::with_document(&mut generics, krate, "__Of", of);
+    let document = generics::with_type(&mut generics, odm, "__Of", of);
+    let predicates = &mut generics.make_where_clause().predicates;
+    predicates.push(parse_quote!(#document: #odm::NamedDocument));
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
@@ -639,6 +714,8 @@ fn entry(target: &Target, of: &TokenStream, name: &str) -> TokenStream {
                 ::core::option::Option::Some(<#this as #odm::Entry>::ID);
         }
         #odm::reference_of_one!([] #this);
+        #[automatically_derived]
+        impl #odm::check::ToDocuments for #this {}
     }
 }
 

@@ -29,11 +29,12 @@ pub fn of_new(target: &Target, generics: &syn::Generics) -> TokenStream {
 /// Of an embedded struct or enum that stands for itself. One around a single value is that value.
 pub fn of_embedded(target: &Target) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
-    let is_struct = match &target.container.data {
-        Data::Struct(Style::Named, _) => true,
-        Data::Enum(_) => false,
-        _ => return TokenStream::new(),
-    };
+    if !matches!(
+        target.container.data,
+        Data::Struct(Style::Named, _) | Data::Enum(_)
+    ) {
+        return TokenStream::new();
+    }
     if target.container.serde.transparent {
         return TokenStream::new();
     }
@@ -41,14 +42,7 @@ pub fn of_embedded(target: &Target) -> TokenStream {
     let fields = target.container.all_fields();
     let generics = generics::stored(target, &fields);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let (paths, value) = if is_struct && !target.is_generic() {
-        (
-            quote!(&'static <#this as #odm::Nested>::Fields<#this, #odm::Root>),
-            quote!(<#this as #odm::Nested>::fields::<#this, #odm::Root>()),
-        )
-    } else {
-        (quote!(()), TokenStream::new())
-    };
+    let (paths, value) = own_paths(target);
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::Described for #this #where_clause {
@@ -61,6 +55,20 @@ pub fn of_embedded(target: &Target) -> TokenStream {
                 #odm::Description::embedded::<Self>(#name, <#this as #odm::Value>::shape)
             }
         }
+    }
+}
+
+/// The type of the paths of an embedded struct as of a document, and their value.
+pub fn own_paths(target: &Target) -> (TokenStream, TokenStream) {
+    let (odm, this) = (&target.odm, &target.this);
+    let is_named = matches!(target.container.data, Data::Struct(Style::Named, _));
+    if is_named && !target.container.serde.transparent && !target.is_generic() {
+        (
+            quote!(&'static <#this as #odm::Nested>::Fields<#this, #odm::Root>),
+            quote!(<#this as #odm::Nested>::fields::<#this, #odm::Root>()),
+        )
+    } else {
+        (quote!(()), TokenStream::new())
     }
 }
 

@@ -52,11 +52,12 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         _ => stored::of_struct(&target),
     };
     let marker = marker(&target);
-    let no_document = targets::no_document(&target);
+    let no_document = targets::no_document(&target, embed.patch.is_some());
     let described = embed.repr.is_none().then(|| described::of_embedded(&target));
     let id = embed.id.then(|| id(&target));
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::implement(&target);
+    let ways = copy::ways(&target);
     let checks = copy::checks(&target);
     let entries = copy::define(container, container.vis, &target.krate, &embed.derives);
     let bucket = bucket.map(|plan| bucket::define(&target, plan));
@@ -64,7 +65,7 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         let derives: Vec<_> = embed.derives.iter().collect();
         patch::define(&target, false, &derives)
     });
-    quote!(#body #coded #marker #no_document #described #id #unions #copies #checks #entries #bucket #patch)
+    quote!(#body #coded #marker #no_document #described #id #unions #copies #ways #checks #entries #bucket #patch)
 }
 
 fn marker(target: &Target) -> TokenStream {

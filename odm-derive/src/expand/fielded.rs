@@ -15,7 +15,7 @@ use syn::spanned::Spanned;
 pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream {
     let odm = &target.odm;
     let stored = field.stored();
-    let (rust, name, text) = (&field.rust, &field.name, ty::text(field.ty));
+    let (rust, name, text) = (&field.rust, &field.name, ty::name(field.ty));
     let bounds = bounds(target, field, true);
     let span = stored.span();
     let make = if field.field.opaque {

@@ -34,4 +34,4 @@ pub mod union;
 pub mod value;
 pub mod variants;
 
-pub use target::{Target, default_crate};
+pub use target::{Target, at, default_crate};

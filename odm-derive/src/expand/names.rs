@@ -83,7 +83,7 @@ fn of_flattened(target: &Target, owner: &str, tag: Option<&str>, fields: &[&Fiel
         let Some(names) = value(target, field) else {
             continue;
         };
-        let (rust, text, span) = (&field.rust, ty::text(field.ty), field.ty.span());
+        let (rust, text, span) = (&field.rust, ty::name(field.ty), field.ty.span());
         out.push(quote_spanned! {span=>
             if let ::core::option::Option::Some(message) = #odm::check::flattened_names(
                 #owner,
@@ -118,7 +118,7 @@ fn of_enum(target: &Target, variants: &[&Variant]) -> Vec<TokenStream> {
                 let Some(names) = value(target, field) else {
                     return Vec::new();
                 };
-                let (ty, text, span) = (field.ty, ty::text(field.ty), field.ty.span());
+                let (ty, text, span) = (field.ty, ty::name(field.ty), field.ty.span());
                 vec![quote_spanned! {span=>
                     #odm::check::beside_the_tag::<#ty>();
                     if let ::core::option::Option::Some(message) =

@@ -7,7 +7,8 @@ use crate::ast::Field;
 use crate::attr::document::Document;
 use crate::ty;
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{Generics, Ident, Path};
 
 /// The derives that a patch has anyway, or that are for another form than its own.
@@ -75,7 +76,7 @@ fn ident(target: &Target) -> Ident {
 
 /// The struct of a document, or of an embedded struct, and what is implemented for it.
 pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStream {
-    let (odm, this, ident) = (&target.odm, &target.this, ident(target));
+    let (krate, odm, this, ident) = (&target.krate, &target.odm, &target.this, ident(target));
     let text = ident.to_string();
     let (structure, parts) = (structure(target, derives), parts(target));
     let metas = parts.iter().map(|(i, field)| {
@@ -100,6 +101,11 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
         .map(|(_, field)| (*field, held(target, field)))
         .collect();
     let coded = super::stored::of_patch(target, &ident, &typed);
+    let are_patched = parts.iter().filter(|(_, field)| field.embed.patch.is_some());
+    let are_patched = are_patched.map(|(_, field)| {
+        let ty = ty::option(field.ty).unwrap_or(field.ty);
+        quote_spanned!(ty.span()=> const _: () = #krate::checks::patched::<#ty>();)
+    });
     let sets = parts.iter().map(|(i, field)| set(target, *i, field));
     let patched = if is_document {
         quote!(impl #odm::patch::Patches<#this> for #ident {})
@@ -132,7 +138,8 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
             }
         }
         #coded
-        #odm::deserialize_patch!(#ident);
+        #krate::checks::deserialize_patch!(#ident);
+        #(#are_patched)*
         #[automatically_derived]
         impl #odm::Described for #ident {
             type Paths = ();
@@ -151,7 +158,7 @@ pub fn stand_in(target: &Target, derives: &[&Path]) -> TokenStream {
     if target.is_generic() {
         return TokenStream::new();
     }
-    let (odm, this, ident) = (&target.odm, &target.this, ident(target));
+    let (krate, odm, this, ident) = (&target.krate, &target.odm, &target.this, ident(target));
     let coded = super::stored::stand_in(odm, &quote!(#ident), &Generics::default(), true);
     let structure = structure(target, derives);
     quote! {
@@ -174,7 +181,7 @@ pub fn stand_in(target: &Target, derives: &[&Path]) -> TokenStream {
                 ::core::unreachable!()
             }
         }
-        #odm::deserialize_patch!(#ident);
+        #krate::checks::deserialize_patch!(#ident);
     }
 }
 

@@ -34,7 +34,7 @@ fn expand(container: &Container, projection: &Projection) -> TokenStream {
     // Each field by the document's own path: that it exists and has this type is for the compiler to say.
     let names = fields.iter().map(|field| {
         let (ident, ty) = (field.ident(), field.ty);
-        let path = quote_spanned!(ident.span()=> <#of as #krate::Document>::paths().#ident);
+        let path = quote_spanned!(ident.span()=> <#of as #odm::NamedDocument>::paths().#ident);
         let function = if field.serde.with.is_some() {
             quote!(with_codec)
         } else {
@@ -52,6 +52,7 @@ fn expand(container: &Container, projection: &Projection) -> TokenStream {
             .push(parse_quote!(#this: #odm::stored::Fields + #odm::stored::Row + ::core::marker::Send));
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let is_document = super::copy::is_document(&target, of);
     let described = super::described::of_projection(&target, of, &generics);
     let coded = super::stored::of_projection(&target, of);
     quote! {
@@ -60,6 +61,7 @@ fn expand(container: &Container, projection: &Projection) -> TokenStream {
         #[automatically_derived]
         impl #impl_generics #krate::Projection<#of> for #this #where_clause {
             fn fields() -> ::std::vec::Vec<&'static str> {
+                #is_document
                 ::std::vec![#(#names),*]
             }
         }

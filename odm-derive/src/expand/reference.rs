@@ -84,14 +84,20 @@ pub fn order(target: &Target, declared: &Reference) -> Vec<TokenStream> {
     keys.map(|key| index::order_key(target, key)).collect()
 }
 
+/// The type that a reference names as its document.
+pub fn target_of(target: &Target, ty: &Type) -> TokenStream {
+    let odm = &target.odm;
+    quote_spanned!(ty.span()=> <<#ty as #odm::Reference>::Pointer as #odm::OneTarget>::Target)
+}
+
 /// The stored name of the field that a reference is by, which has the type of the reference's key.
 fn key_name(target: &Target, field: &Field, by: &Ident) -> TokenStream {
-    let (krate, odm, ty) = (&target.krate, &target.odm, field.ty);
+    let (odm, ty) = (&target.odm, field.ty);
     let (other, key) = (
-        quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Target),
-        quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Key),
+        target_of(target, field.ty),
+        quote_spanned!(ty.span()=> <<#ty as #odm::Reference>::Pointer as #odm::OneTarget>::Key),
     );
-    let path = quote_spanned!(by.span()=> <#other as #krate::Document>::paths().#by);
+    let path = quote_spanned!(by.span()=> <#other as #odm::NamedDocument>::paths().#by);
     quote_spanned!(by.span()=> #odm::check::key::<#key, _, _, _, _>(#path))
 }
 
@@ -400,7 +406,7 @@ fn panics(span: Span, call: TokenStream) -> TokenStream {
 
 fn unique(target: &Target, field: &Field, by: &Ident) -> TokenStream {
     let odm = &target.odm;
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let (ty, name) = (field.ty, by.unraw().to_string());
     let unique = panics(
         by.span(),
@@ -410,10 +416,11 @@ fn unique(target: &Target, field: &Field, by: &Ident) -> TokenStream {
         by.span(),
         quote_spanned!(by.span()=> #odm::check::key_like_id::<#ty>(#name, #owner, #rust, #text)),
     );
+    let other = target_of(target, field.ty);
     let types = quote_spanned! {by.span()=>
         #odm::check::Types<
-            <#ty as #odm::ReferenceTo>::Key,
-            <<#ty as #odm::ReferenceTo>::Target as #odm::Identified>::Id,
+            <<#ty as #odm::Reference>::Pointer as #odm::OneTarget>::Key,
+            <#other as #odm::Identified>::Id,
         >
     };
     // The compiler does not compute a constant whose types are wrong, so that this is said alone.
@@ -433,7 +440,7 @@ fn unique(target: &Target, field: &Field, by: &Ident) -> TokenStream {
 
 fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let (ty, name) = (field.ty, inverse.unraw().to_string());
     let number = |number: Option<&Count>| match number.map(|number| number.value(odm)) {
         Some(number) => quote!(::core::option::Option::Some(#number)),
@@ -442,8 +449,9 @@ fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident
     let max_items = declared.max_items();
     let max = number(max_items.as_ref());
     let expected = number(declared.expected.as_ref());
-    let other = quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Target);
-    let path = quote_spanned!(inverse.span()=> <#other as #krate::Document>::paths().#inverse);
+    let other = target_of(target, field.ty);
+    let paths = quote_spanned!(ty.span()=> <#other as #krate::Document>::paths());
+    let path = quote_spanned!(inverse.span()=> #paths.#inverse);
     let refers_back = quote_spanned!(inverse.span()=> #odm::check::inverse::<#this, _, _, _, _>(#path));
     let span = declared
         .expected

@@ -33,7 +33,7 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
 /// A field of the document, as a closure that the compiler reads the stored name of.
 fn closure(krate: &Path, of: &Path, reached: &Reached, span: Span) -> TokenStream {
     let path = reached.from(quote_spanned!(span=> p));
-    quote_spanned!(span=> |p: <#of as #krate::Document>::Paths| #path)
+    quote_spanned!(span=> |p: <#of as #krate::__private::NamedDocument>::Paths| #path)
 }
 
 fn expand(container: &Container, request: &Request, of: &Path, fields: &[Declared]) -> TokenStream {
@@ -121,6 +121,7 @@ fn expand(container: &Container, request: &Request, of: &Path, fields: &[Declare
     let predicates = &mut generics.make_where_clause().predicates;
     predicates.push(syn::parse_quote!(#ident: #odm::request::IntoParts<#document>));
     let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let is_document = quote_spanned!(of.span()=> #odm::check::document::<#of>(););
     let asserts = asserts(container, (&krate, of), fields, &keys, reached);
     quote! {
         #asserts
@@ -142,7 +143,8 @@ fn expand(container: &Container, request: &Request, of: &Path, fields: &[Declare
         #[automatically_derived]
         impl #odm::request::IntoParts<#of> for #ident {
             fn into_parts(self) -> #odm::request::Parts<#of> {
-                let paths = <#of as #krate::Document>::paths();
+                #is_document
+                let paths = <#of as #odm::NamedDocument>::paths();
                 #odm::request::Parts {
                     filter: #odm::Filter::and([#(#filters),*]),
                     sort: #sort_part,

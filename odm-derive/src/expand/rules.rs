@@ -136,7 +136,7 @@ pub fn of_document<'a>(
 pub fn asserts(target: &Target, field: &Field) -> TokenStream {
     let (odm, rules) = (&target.odm, &field.field.rules);
     let (stored, span) = (field.stored(), field.stored().span());
-    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::name(field.ty));
     let mut out = TokenStream::new();
     let mut message = |span: Span, call: TokenStream| {
         out.extend(quote_spanned! {span=>

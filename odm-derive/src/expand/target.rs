@@ -3,7 +3,7 @@
 use crate::ast::{Container, Field};
 use crate::attr::reference::Reference;
 use proc_macro_crate::FoundCrate;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Ident, Path, Type, parse_quote};
@@ -91,4 +91,20 @@ pub fn default_crate() -> Path {
         }
         _ => parse_quote!(::odm),
     }
+}
+
+/// The tokens, all of them at one place.
+pub fn at(span: Span, tokens: TokenStream) -> TokenStream {
+    let tokens = tokens.into_iter().map(|token| match token {
+        TokenTree::Group(group) => {
+            let mut inner = Group::new(group.delimiter(), at(span, group.stream()));
+            inner.set_span(span);
+            TokenTree::Group(inner)
+        }
+        mut other => {
+            other.set_span(other.span().located_at(span));
+            other
+        }
+    });
+    tokens.collect()
 }

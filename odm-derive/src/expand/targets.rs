@@ -1,11 +1,11 @@
 //! What names a document: its id, and the type of that.
 
-use super::{Target, generics};
+use super::{Target, described, generics};
 use crate::ty;
 use proc_macro2::Span;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::{Generics, Type, Visibility};
+use syn::{Generics, Type, Visibility, parse_quote};
 
 /// An id names its document. An id whose type is made of parameters would be one for every document.
 pub fn targets(target: &Target, generics: &Generics) -> TokenStream {
@@ -48,17 +48,47 @@ pub fn identified(target: &Target, id: &Type, new: &TokenStream, span: Span) -> 
     }
 }
 
-/// The same of what is no document: a reference to it is then a mistake of that field alone.
-pub fn no_document(target: &Target) -> TokenStream {
-    let (odm, this) = (&target.odm, &target.this);
+/// The same of what is no document: where an attribute names it as one, or a reference refers to it, that is one mistake. So is
+/// `#[embed(patch)]` on a field, where it has no patch.
+pub fn no_document(target: &Target, has_patch: bool) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let generics = generics::owned(target.container.generics);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let (paths, value) = described::own_paths(target);
+    let patch = (!has_patch).then(|| {
+        quote! {
+            #[automatically_derived]
+            #[diagnostic::do_not_recommend]
+            impl #impl_generics #odm::patch::NamedPatched for #this #where_clause {
+                type Patch = #odm::patch::NoPatch;
+            }
+        }
+    });
+    let mut of_parent = generics.clone();
+    of_parent.params.push(parse_quote!(__Parent: #krate::Document));
+    let (impl_of_parent, _, where_of_parent) = of_parent.split_for_impl();
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::Identified for #this #where_clause {
             type Id = #odm::ObjectId;
             type New = #odm::NotADocument;
         }
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl #impl_generics #odm::NamedDocument for #this #where_clause {
+            type Paths = #paths;
+            fn paths() -> #paths {
+                #value
+            }
+        }
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl #impl_of_parent #odm::check::DerivesInto<__Parent> for #this #where_of_parent {
+            fn parent() -> #odm::ParentField {
+                ::core::unreachable!()
+            }
+        }
+        #patch
     }
 }
 

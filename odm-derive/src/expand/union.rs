@@ -85,6 +85,10 @@ impl<'a> Union<'a> {
             .iter()
             .map(|path| quote_spanned!(syn::spanned::Spanned::span(path)=> #path))
             .collect();
+        let are_documents = paths.iter().map(|path| {
+            let span = syn::spanned::Spanned::span(path);
+            quote_spanned!(span=> #odm::check::document::<#path>())
+        });
         let refs: Vec<TokenStream> = documents.iter().map(|path| quote!(#odm::Ref<#path>)).collect();
         let (doc, loaded_doc) = (
             format!(
@@ -233,7 +237,7 @@ impl<'a> Union<'a> {
                 const TARGETS: &'static [#odm::TargetMeta] = &[#(
                     #odm::TargetMeta {
                         tag: #tags,
-                        document: || <#documents as #krate::Document>::META,
+                        document: || <#documents as #odm::NamedDocument>::META,
                     },
                 )*];
                 const UNION: bool = true;
@@ -251,6 +255,9 @@ impl<'a> Union<'a> {
             )*
             #[automatically_derived]
             impl #odm::check::ById for #ident {}
+            #[automatically_derived]
+            impl #odm::check::ToDocuments for #ident {}
+            #(const _: () = #are_documents;)*
 
             #[automatically_derived]
             impl #odm::Load for #ident {
@@ -261,17 +268,21 @@ impl<'a> Union<'a> {
                     _: &'static str,
                     hop: &mut #odm::Hop,
                 ) -> ::core::option::Option<#odm::Slot> {
+                    #[allow(unused_imports)]
+                    use #odm::NoneOf as _;
                     let (tag, id) = #odm::union_parts(value)?;
                     match tag {
-                        #(#tags => <#refs as #odm::Load>::want(id, "_id", hop),)*
+                        #(#tags => #odm::OneOf::<#documents>::want(id, hop),)*
                         _ => ::core::option::Option::None,
                     }
                 }
 
                 fn get(slot: #odm::Slot, hop: &mut #odm::Hop) -> ::core::option::Option<#loaded> {
+                    #[allow(unused_imports)]
+                    use #odm::NoneOf as _;
                     // Only one of them has asked for what the slot names.
                     #(
-                        if let ::core::option::Option::Some(document) = <#refs as #odm::Load>::get(slot, hop) {
+                        if let ::core::option::Option::Some(document) = #odm::OneOf::<#documents>::get(slot, hop) {
                             return ::core::option::Option::Some(#loaded::#variants(document));
                         }
                     )*

@@ -5,7 +5,7 @@
 //! (`rules/copy`, `rules/children`).
 
 use crate::Document;
-use crate::model::document::{Identified, IndexKey};
+use crate::model::document::{Identified, IndexKey, NamedDocument};
 use crate::model::encode::stored;
 pub use crate::model::meta::{
     Computed, Consistency, Copied, CopiedField, EntryMeta, FieldCopy, Operation, Subset,
@@ -42,7 +42,7 @@ pub trait CopyOf<T>: 'static {
 )]
 pub trait Entry: Pointer {
     /// The document.
-    type Of: Document;
+    type Of: NamedDocument;
     /// The stored name of the reference.
     const ID: &'static str;
     /// [`Pointer::TARGETS`]. The derive implements that: an implementation for every `Entry` would keep the compiler from saying
@@ -51,7 +51,7 @@ pub trait Entry: Pointer {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Document, E: Entry<Of = T>> PointsTo<T> for E {}
+impl<T: NamedDocument, E: Entry<Of = T>> PointsTo<T> for E {}
 #[diagnostic::do_not_recommend]
 impl<E: Entry> OneTarget for E {
     type Target = E::Of;
@@ -61,7 +61,7 @@ impl<E: Entry> OneTarget for E {
 impl EntryMeta {
     /// For the derive: a `#[reference]` with copies in a struct `E`, or an `Option` of it.
     #[doc(hidden)]
-    pub const fn of<E: Fielded, T: Document>(optional: bool) -> EntryMeta {
+    pub const fn of<E: Fielded, T: NamedDocument>(optional: bool) -> EntryMeta {
         let (mut id, mut reference) = ("", ReferenceMeta::of::<Ref<T>>(ReferenceKind::One, None));
         let mut i = 0;
         while i < E::FIELDS.len() {
@@ -97,12 +97,12 @@ impl EntryMeta {
 
 /// A reference to a `T` in the place of a struct of copies, as it is written by who does not know them: `{ id: … }`.
 #[doc(hidden)]
-pub struct Bare<T: Document> {
+pub struct Bare<T: NamedDocument> {
     id: &'static str,
     reference: Ref<T>,
 }
 
-impl<T: Document> Bare<T> {
+impl<T: NamedDocument> Bare<T> {
     /// In the field of a document.
     pub fn new(field: &FieldMeta, reference: Ref<T>) -> Bare<T> {
         Bare {
@@ -112,14 +112,14 @@ impl<T: Document> Bare<T> {
     }
 }
 
-impl<T: Document> Fields for Bare<T> {
+impl<T: NamedDocument> Fields for Bare<T> {
     fn write_fields(&self, out: &mut Out) -> Done {
         self.reference.write(&Name::of(self.id), None, out)
     }
 }
 
 /// It is written only: what is read is the struct with the copies.
-impl<T: Document> Stored for Bare<T> {
+impl<T: NamedDocument> Stored for Bare<T> {
     fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
         embedded(self, name, bound, out)
     }

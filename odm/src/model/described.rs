@@ -1,6 +1,7 @@
 //! What JSON is made of: the types that are documents of their own there, with the shapes of their values.
 
 use crate::Document;
+use crate::model::document::NamedDocument;
 use crate::model::shape::{Shape, ShapeFn, full_name};
 
 /// A type with a JSON of its own, by its declared shape: a document, its `New…` struct and its patch, a struct or enum that derives
@@ -75,7 +76,7 @@ fn name_of<T>(name: &str) -> String {
 }
 
 /// The shape of whole documents of this type.
-fn whole<T: Document>() -> Shape {
+fn whole<T: NamedDocument>() -> Shape {
     T::META.whole()
 }
 
@@ -99,7 +100,7 @@ impl Description {
     }
 
     /// Of some fields of a document.
-    pub fn fields<P, T: Document>(name: &str, fields: fn() -> Vec<&'static str>) -> Description {
+    pub fn fields<P, T: NamedDocument>(name: &str, fields: fn() -> Vec<&'static str>) -> Description {
         Description {
             name: name_of::<P>(name),
             shape: whole::<T>,

@@ -2,11 +2,11 @@
 
 use crate::model::encode::{self, StoredValue, stored_document};
 pub use crate::model::meta::DocumentMeta;
-use crate::model::meta::Kind;
 pub use crate::model::meta::kind::{CollectionKind, TimeSeriesMeta, ViewMeta};
 pub use crate::model::meta::options::{
     Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, OtherIndexes, Validation,
 };
+use crate::model::meta::{FieldMeta, Kind};
 use crate::model::path::Fielded;
 use crate::model::stored::{Fields, Row, Stored};
 use crate::model::value::IdValue;
@@ -111,6 +111,45 @@ pub trait Identified: 'static {
     type New;
 }
 
+/// A type that an attribute names as a document, by what the code of a derive reads of one. Every document is one.
+///
+/// So are structs that derive `Embed`, and other types of a field, in name alone: their code compiles, but for the assertion
+/// that they are documents, so that naming one is one error.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a document: it has no collection",
+    label = "not a document",
+    note = "derive `Document` for it; a struct that is embedded in a document derives `Embed` and has no collection of its own"
+)]
+pub trait NamedDocument: Identified {
+    /// The struct of typed paths.
+    type Paths: Copy + 'static;
+    /// The constants of the document.
+    const META: &'static DocumentMeta = &DocumentMeta::STAND_IN;
+    /// Its fields; those of a type that is not a document are not compared with anything.
+    const FIELDS: &'static [FieldMeta] = &[];
+    /// Whether it has a collection for itself.
+    const KIND: Kind = Kind::Alone;
+    /// The indexes in its collection that other types declare.
+    const OTHER_INDEXES: &'static [OtherIndexes] = &[];
+
+    /// The paths.
+    fn paths() -> Self::Paths;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Document> NamedDocument for T {
+    type Paths = <T as Document>::Paths;
+    const META: &'static DocumentMeta = <T as Document>::META;
+    const FIELDS: &'static [FieldMeta] = <T as Fielded>::FIELDS;
+    const KIND: Kind = <T as Document>::KIND;
+    const OTHER_INDEXES: &'static [OtherIndexes] = <T as Document>::OTHER_INDEXES;
+
+    fn paths() -> Self::Paths {
+        <T as Document>::paths()
+    }
+}
+
 /// A value for an insertion of a type that is not a document: there is none.
 #[doc(hidden)]
 #[derive(Debug)]
@@ -123,6 +162,11 @@ macro_rules! no_documents {
             type Id = mongodb::bson::oid::ObjectId;
             type New = NotADocument;
         }
+        #[diagnostic::do_not_recommend]
+        impl<$($p)*> NamedDocument for $ty {
+            type Paths = ();
+            fn paths() {}
+        }
     )*};
 }
 
@@ -130,8 +174,15 @@ macro_rules! no_documents {
 no_documents! {
     [] bool, [] i32, [] u32, [] i64, [] u64, [] f64, [] String,
     [] mongodb::bson::oid::ObjectId, [] DateTime, [] mongodb::bson::Uuid, [] Bson, [] mongodb::bson::Document,
-    [T: 'static] Option<T>, [T: 'static] Vec<T>, [T: 'static] Box<T>,
+    [T: 'static] Option<T>, [T: 'static] Vec<T>,
     [T: Identified, K: 'static] Ref<T, K>,
+}
+
+// An application could make a `Box` of its own types a document.
+#[diagnostic::do_not_recommend]
+impl<T: 'static> Identified for Box<T> {
+    type Id = mongodb::bson::oid::ObjectId;
+    type New = NotADocument;
 }
 
 /// A reference to a document of type `T`: its id, stored as nothing but the id.

@@ -718,13 +718,17 @@ impl<C: StoredByType> StoredByType for Needed<C> {}
 /// One value, not the values of an array's items.
 #[diagnostic::on_unimplemented(
     message = "this path leads through the items of an array, so it does not say which of them to change",
+    label = "a path through the items of an array",
     note = "all of them: `.each(|p| p.items, |item| item.set(|i| i.field, value))`",
     note = "some of them: `.elem(|p| p.items, |i| i.field.eq(old), |item| item.set(|i| i.field, value))`"
 )]
 pub trait Single: Step {}
+#[diagnostic::do_not_recommend]
 impl Single for Root {}
 impl<P: Single, O: Fielded, const I: usize> Single for At<P, O, I> {}
+#[diagnostic::do_not_recommend]
 impl<P: Single> Single for Maybe<P> {}
+#[diagnostic::do_not_recommend]
 impl<P: Single, S: 'static> Single for StoredAs<P, S> {}
 #[doc(hidden)]
 impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}

@@ -4,8 +4,8 @@
 //! (`#[reference]`, `#[parent_ref]`) is in a [`ReferenceMeta`] beside its bounds; joins, checks and the rules of deletion all
 //! read it there.
 
-use crate::model::document::Identified;
 pub use crate::model::document::Ref;
+use crate::model::document::{Identified, NamedDocument};
 use crate::model::encode::{id, owned, stored_document};
 use crate::model::meta::Kind;
 use crate::model::meta::{FieldMeta, Shape};
@@ -82,7 +82,7 @@ pub trait Pointer: Value + Stored {
     const TO_VARIANT: bool = false;
 }
 
-impl<T: Document, K: IdValue + Stored> Pointer for Ref<T, K> {
+impl<T: NamedDocument, K: IdValue + Stored> Pointer for Ref<T, K> {
     const TARGETS: &'static [TargetMeta] = &[TargetMeta {
         tag: "",
         document: || T::META,
@@ -105,7 +105,7 @@ pub fn union_parts(value: RawBsonRef<'_>) -> Option<(&str, RawBsonRef<'_>)> {
     note = "it is declared as a reference to another document: name a field that refers to a `{T}`"
 )]
 pub trait PointsTo<T: Identified>: Pointer {}
-impl<T: Document, K: IdValue + Stored> PointsTo<T> for Ref<T, K> {}
+impl<T: NamedDocument, K: IdValue + Stored> PointsTo<T> for Ref<T, K> {}
 
 /// A pointer that is stored as more than the id.
 #[doc(hidden)]
@@ -190,7 +190,7 @@ macro_rules! __reference_of_one {
     };
 }
 
-crate::__reference_of_one!([T: Document, K: IdValue + Stored] Ref<T, K>);
+crate::__reference_of_one!([T: NamedDocument, K: IdValue + Stored] Ref<T, K>);
 
 impl<R: Reference> Reference for Option<R> {
     type Pointer = R::Pointer;
@@ -306,7 +306,7 @@ pub trait ReferenceTo: Reference {
 
 impl<R: Reference> ReferenceTo for R
 where
-    R::Pointer: OneTarget,
+    R::Pointer: OneTarget<Target: Document>,
 {
     type Target = <R::Pointer as OneTarget>::Target;
     type Key = <R::Pointer as OneTarget>::Key;
@@ -319,11 +319,11 @@ where
     note = "a `Ref<T>`, an `Option<Ref<T>>` or an array of them"
 )]
 pub trait OneTarget: Pointer {
-    type Target: Document;
+    type Target: NamedDocument;
     type Key: IdValue;
 }
 
-impl<T: Document, K: IdValue + Stored> OneTarget for Ref<T, K> {
+impl<T: NamedDocument, K: IdValue + Stored> OneTarget for Ref<T, K> {
     type Target = T;
     type Key = K;
 }
@@ -375,7 +375,7 @@ fn present<R: Reference>() -> Shape {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no `#[parent_ref]` to `{P}`, or has several",
     note = "declare it: `#[parent_ref] pub parent: Ref<{P}>`",
-    note = "where several fields refer to it, name one: `.children_by(|c| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
+    note = "where several fields refer to it, name one: `.children_by(|c: ChildFields| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
 )]
 pub trait ChildOf<P: Identified>: Document {
     /// The field that names the parent.

@@ -159,7 +159,11 @@ pub trait Removable {}
 impl<T> Removable for Option<T> {}
 
 /// A string type, which takes a pattern.
-#[diagnostic::on_unimplemented(message = "`{Self}` is not a string, so it can't be matched by a pattern")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a string, so it can't be matched by a pattern",
+    label = "not a string",
+    note = "a value of another type is compared: `.eq(value)`, `.gt(value)`"
+)]
 pub trait Text: Value {}
 
 /// A type that can stand in `_id`: MongoDB takes anything but an array, a regular expression and `undefined`.

@@ -735,7 +735,7 @@ fn an_update_of_one_document_may_have_a_condition() {
         assert_eq!(stale.unwrap().matched, 0, "the document has another version now");
         assert_eq!(
             users
-                .replace(&users.get(1).await.unwrap().unwrap())
+                .replace(users.get(1).await.unwrap().unwrap())
                 .await
                 .unwrap()
                 .visits,

@@ -7,6 +7,10 @@ struct Shop {
     id: ObjectId,
     #[embed(patch)]
     address: Address,
+    #[embed(patch)]
+    second: Option<Address>,
+    #[embed(patch)]
+    name: String,
 }
 
 #[derive(Embed)]

@@ -519,5 +519,5 @@ pub fn names_of(variant: &Variant) -> TokenStream {
 pub fn patch_of(target: &Target, field: &Field) -> TokenStream {
     let odm = &target.odm;
     let ty = ty::option(field.ty).unwrap_or(field.ty);
-    quote_spanned!(ty.span()=> <#ty as #odm::patch::Patched>::Patch)
+    quote_spanned!(ty.span()=> <#ty as #odm::patch::NamedPatched>::Patch)
 }

@@ -1,13 +1,16 @@
-//! Copies of copies: whether a field is a copy of itself in the end, as far as `#[denormalize(from = reference.field)]` tells.
+//! Fields that are derived from themselves in the end: by copies, by the copies in structs that embed them or stand beside a
+//! reference, by subsets, and by computed fields.
 //!
-//! Every document has [`CopiesOf`] for the positions of its fields, as constants that name those of the documents that are copied
-//! from. Only the constant of a field that is asked for is computed, so documents may copy from each other.
+//! Every document and every embedded struct has [`CopiesOf`] for the positions of its fields, as constants that name those of the
+//! documents that are read. Only the constant of a field that is asked for is computed, so documents may copy from each other.
+//! What a condition on children reads is known when it runs: `Odm::new` compares that.
 
 use super::message::about;
 use super::reference::before;
-use crate::model::path::{At, Path, StoredAs};
+use crate::model::path::{At, Each, Kept, Maybe, Path, Root, StoredAs};
 use crate::model::shape::same;
 use crate::model::size::Message;
+use crate::model::variant::{In, Variant};
 use std::marker::PhantomData;
 
 /// A number of steps that are still followed: a type, since a constant that needs itself is an error in the compiler's own words.
@@ -32,91 +35,152 @@ impl<S: Steps> Steps for One<S> {
 }
 
 type Four<S> = One<One<One<One<S>>>>;
-/// The steps from a field to that which it is a copy of in the end.
+/// The steps from a field to those that it is derived from in the end.
 pub type AllSteps = Four<Four<Four<Four<Last>>>>;
-const GREATEST: usize = 16;
+/// The fields that are followed from one of them.
+const GREATEST: usize = 32;
 
-/// A field on the way from a copy to its source.
+/// A derived field.
 #[derive(Clone, Copy)]
 struct Field {
     /// The place of the derive: two documents may have one name. A macro may make several at one place.
     place: &'static str,
     owner: &'static str,
     name: &'static str,
+    /// What it is of its sources.
+    relation: &'static str,
 }
+
+/// A field that is a copy.
+pub const COPY: &str = "is a copy of";
+/// A subset.
+pub const SUBSET: &str = "is a subset ordered by";
+/// A computed field.
+pub const COMPUTED: &str = "is computed of";
 
 const NO_FIELD: Field = Field {
     place: "",
     owner: "",
     name: "",
+    relation: "",
 };
 
-/// The fields on the way from a copy to its source.
+impl Field {
+    const fn is(&self, other: &Field) -> bool {
+        same(self.name, other.name) && same(self.owner, other.owner) && same(self.place, other.place)
+    }
+}
+
+/// A derived field, the derived ones among its sources, and theirs in turn.
 #[derive(Clone, Copy)]
 pub struct Way {
+    /// The first is the field itself; none, where it is about the sources of something else.
     fields: [Field; GREATEST],
+    /// The position of the field that each is a source of.
+    reader: [usize; GREATEST],
     len: usize,
+    /// The position of a field of which the first one is a source.
+    circle: Option<usize>,
 }
 
 impl Way {
-    /// Of a field that is no copy.
+    /// Of a field that is not derived.
     pub const END: Way = Way {
         fields: [NO_FIELD; GREATEST],
+        reader: [0; GREATEST],
         len: 0,
+        circle: None,
     };
+    /// To sources that are added.
+    const NO_FIELD: Way = Way { len: 1, ..Way::END };
 
-    /// Of a copy, before the way of its source.
-    pub const fn of(place: &'static str, owner: &'static str, name: &'static str, source: Way) -> Way {
-        let mut way = Way {
-            fields: [NO_FIELD; GREATEST],
-            len: 1,
+    /// Of a derived field, to sources that are added.
+    pub const fn of(
+        place: &'static str,
+        owner: &'static str,
+        name: &'static str,
+        relation: &'static str,
+    ) -> Way {
+        let mut way = Way::NO_FIELD;
+        way.fields[0] = Field {
+            place,
+            owner,
+            name,
+            relation,
         };
-        way.fields[0] = Field { place, owner, name };
-        while way.len < GREATEST && way.len <= source.len {
-            way.fields[way.len] = source.fields[way.len - 1];
-            way.len += 1;
-        }
         way
     }
 
-    /// The number of fields until the first one comes again.
-    const fn circle(&self) -> Option<usize> {
-        let mut i = 1;
-        while i < self.len {
-            let (first, other) = (&self.fields[0], &self.fields[i]);
-            if same(other.name, first.name)
-                && same(other.owner, first.owner)
-                && same(other.place, first.place)
-            {
-                return Some(i);
+    /// With a source.
+    const fn and(self, source: &Way) -> Way {
+        self.joined(source, 0)
+    }
+
+    /// With the sources of something else.
+    pub const fn and_those(self, of: &Way) -> Way {
+        self.joined(of, 1)
+    }
+
+    const fn joined(mut self, other: &Way, first: usize) -> Way {
+        // The positions in this one of the fields of the other.
+        let mut positions = [0; GREATEST];
+        let mut i = first;
+        while i < other.len {
+            let reader = if i == 0 { 0 } else { positions[other.reader[i]] };
+            let mut at = 0;
+            while at < self.len && !self.fields[at].is(&other.fields[i]) {
+                at += 1;
             }
+            if at == 0 && self.circle.is_none() && reader < GREATEST {
+                self.circle = Some(reader);
+            }
+            if at == self.len && at < GREATEST && reader < GREATEST {
+                self.fields[at] = other.fields[i];
+                self.reader[at] = reader;
+                self.len += 1;
+            }
+            positions[i] = at;
             i += 1;
         }
-        None
+        self
     }
 }
 
-/// The way from the field at a position of a document.
+/// The way from the field at a position of a document, or of a struct that is embedded in one.
 pub trait CopiesOf<const FIELD: usize, S> {
-    /// It ends at once where the field is no copy.
+    /// It ends at once where the field is not derived.
     const WAY: Way = Way::END;
 }
 
-/// The way from the field that a path ends in.
+impl<E, const V: usize, const FIELD: usize, S> CopiesOf<FIELD, S> for Variant<E, V> {}
+
+/// The ways from the fields on a path: those of the struct that it ends in, and of what that stands in.
 pub trait EndsIn<S> {
-    /// As of the document with this field.
+    /// The fields are the sources of something else.
     const WAY: Way;
 }
 
-impl<P, T: CopiesOf<I, S>, const I: usize, S> EndsIn<S> for At<P, T, I> {
-    const WAY: Way = T::WAY;
+impl<P: EndsIn<S>, T: CopiesOf<I, S>, const I: usize, S> EndsIn<S> for At<P, T, I> {
+    const WAY: Way = Way::NO_FIELD.and(&T::WAY).and_those(&P::WAY);
 }
 
-impl<P: EndsIn<S>, T, S> EndsIn<S> for StoredAs<P, T> {
-    const WAY: Way = P::WAY;
+impl<S> EndsIn<S> for Root {
+    const WAY: Way = Way::END;
 }
 
-/// The way from the source of a copy, which the path names; it ends where no step is left.
+macro_rules! steps_to_no_other_field {
+    ($([$($p:tt)*] $ty:ty,)*) => {$(
+        impl<P: EndsIn<S>, S, $($p)*> EndsIn<S> for $ty {
+            const WAY: Way = P::WAY;
+        }
+    )*};
+}
+
+steps_to_no_other_field! {
+    [] Each<P>, [] Kept<P>, [] Maybe<P>, [T] StoredAs<P, T>, [E, const V: usize] In<P, E, V>,
+}
+
+/// The ways from a source, which the path names; they end where no step is left.
 pub const fn way<S: Steps, R, T, P: EndsIn<S::Fewer>, C>(_: fn() -> Path<R, T, P, C>) -> Way {
     if S::NONE {
         Way::END
@@ -130,37 +194,56 @@ const fn follow<P: EndsIn<S>, S>() -> Way {
     P::WAY
 }
 
-/// A copy is not one of itself.
+/// A field is not derived from itself.
 pub const fn circular(way: &Way, owner: &str, field: &str, ty: &str) -> Option<Message> {
-    let Some(len) = way.circle() else { return None };
-    // The mistake is one: it is said at the first of the fields.
-    let mut i = 1;
-    while i < len {
-        if before(way.fields[i].owner, way.fields[i].name, owner, field) {
+    let Some(last) = way.circle else { return None };
+    // The fields from the first one to the last one, which it is a source of.
+    let (mut circle, mut len, mut at) = ([NO_FIELD; GREATEST], 1, last);
+    while at > 0 {
+        len += 1;
+        at = way.reader[at];
+    }
+    let (mut i, mut at, mut copies) = (len, last, true);
+    while i > 0 {
+        i -= 1;
+        circle[i] = way.fields[at];
+        copies = copies && same(circle[i].relation, COPY);
+        // The mistake is one: it is said at the first of the fields.
+        if before(circle[i].owner, circle[i].name, owner, field) {
             return None;
         }
-        i += 1;
+        at = way.reader[at];
     }
-    let mut message = about(owner, field, ty)
-        .text(" is a copy of itself in the end, so each update would cause another one, without end: ");
+    let message = about(owner, field, ty);
+    let mut message = if copies {
+        message.text(" is a copy of itself in the end")
+    } else {
+        message.text(" is derived from itself in the end")
+    };
+    message = message.text(", so each update would cause another one, without end: ");
     let mut i = 0;
     while i < len {
-        let (copy, source) = (way.fields[i], way.fields[i + 1]);
+        let (derived, source) = (circle[i], circle[(i + 1) % len]);
         message = message
             .text(if i > 0 { ", and `" } else { "`" })
-            .text(copy.owner)
+            .text(derived.owner)
             .text(".")
-            .text(copy.name)
-            .text("` is a copy of `")
+            .text(derived.name)
+            .text("` ")
+            .text(derived.relation)
+            .text(" `")
             .text(source.owner)
             .text(".")
             .text(source.name)
             .text("`");
         i += 1;
     }
-    Some(message.text(
-        ". Store the value in one of them without `#[denormalize]`, or have it copied once: `consistency = snapshot`",
-    ))
+    Some(message.text(if copies {
+        ". Store the value in one of them without `#[denormalize]`, or have it copied once: `consistency = snapshot`"
+    } else {
+        ". Leave one of them out, and compute it when it is asked for, by `aggregate()`; or have a copied value copied once: \
+         `consistency = snapshot`"
+    }))
 }
 
 #[cfg(test)]
@@ -173,7 +256,7 @@ mod tests {
     }
 
     fn of(owner: &'static str, field: &'static str, source: Way) -> Way {
-        Way::of(owner, owner, field, source)
+        Way::of(owner, owner, field, COPY).and(&source)
     }
 
     #[test]
@@ -195,23 +278,39 @@ mod tests {
     }
 
     #[test]
+    fn a_circle_is_found_behind_one_of_several_sources() {
+        let other = of("D", "w", of("E", "v", Way::END));
+        let first = Way::of("A", "A", "y", COMPUTED).and(&other);
+        let back = Way::of("C", "C", "z", SUBSET)
+            .and(&other)
+            .and(&of("A", "y", Way::END));
+        let found = said(first.and_those(&Way::NO_FIELD.and(&of("B", "x", back))));
+        assert!(
+            found.contains(
+                "is derived from itself in the end, so each update would cause another one, without end: `A.y` is computed of \
+                 `B.x`, and `B.x` is a copy of `C.z`, and `C.z` is a subset ordered by `A.y`. Leave"
+            ),
+            "{found}"
+        );
+        assert_eq!(said(first), "");
+    }
+
+    #[test]
     fn a_way_that_ends_is_no_circle() {
         assert_eq!(said(of("A", "y", of("B", "x", Way::END))), "");
+        const NAMES: &str = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz";
         let mut long = Way::END;
-        for _ in 0..GREATEST + 3 {
-            long = of("B", "x", long);
+        for i in 0..GREATEST + 3 {
+            long = of("B", &NAMES[i..], long);
         }
         assert_eq!(long.len, GREATEST);
         // Of a document that a macro has made at the same place, and of another one with the same name.
-        assert_eq!(
-            said(Way::of("here", "A", "y", Way::of("here", "B", "y", Way::END))),
-            ""
-        );
-        assert_eq!(
-            said(Way::of("here", "A", "y", Way::of("there", "A", "y", Way::END))),
-            ""
-        );
+        for (place, owner) in [("here", "B"), ("there", "A")] {
+            let source = Way::of(place, owner, "y", COPY);
+            assert_eq!(said(Way::of("here", "A", "y", COPY).and(&source)), "");
+        }
         // Into a circle that it is no part of.
-        assert_eq!(said(of("A", "y", long)), "");
+        let circle = of("B", "x", of("C", "z", of("B", "x", Way::END)));
+        assert_eq!(said(of("A", "y", circle)), "");
     }
 }

@@ -4,9 +4,9 @@
 use super::message::about;
 use crate::model::average::Average;
 use crate::model::copy::{CopiedField, CopyOf};
-use crate::model::document::Document;
+use crate::model::document::{Document, NamedDocument};
 use crate::model::meta::Kind;
-use crate::model::path::{Fielded, Needed, OwnSerde, Path, Plain, ReadOnly, Step};
+use crate::model::path::{Needed, OwnSerde, Path, Plain, ReadOnly, Step};
 use crate::model::reference::{ChildOf, ParentField, PointsTo, Reference};
 use crate::model::shape::{Access, FieldMeta, Managed, same};
 use crate::model::size::Message;
@@ -125,7 +125,7 @@ const DEFERRED: &str = "`, which is a `Deferred`: it is read only where a query 
                         field out, and read the other one where it is wanted, by `with_deferred`";
 
 /// Rule five: what changes often is not computed with at every change. `shown` says that JSON shows the value of one child.
-pub const fn derivable<T: Document>(
+pub const fn derivable<T: NamedDocument>(
     source: &str,
     owner: &str,
     field: &str,
@@ -133,7 +133,7 @@ pub const fn derivable<T: Document>(
     holds_volatile: bool,
     shown: bool,
 ) -> Option<Message> {
-    let Some(found) = find(<T as Fielded>::FIELDS, source) else {
+    let Some(found) = find(T::FIELDS, source) else {
         return None;
     };
     let computed = about(owner, field, ty)
@@ -171,8 +171,8 @@ pub const fn derivable<T: Document>(
 }
 
 /// Rule five: what changes often does not decide which children a subset keeps.
-pub const fn orders<T: Document>(key: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
-    match find(<T as Fielded>::FIELDS, key) {
+pub const fn orders<T: NamedDocument>(key: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+    match find(T::FIELDS, key) {
         Some(found) if found.deferred => Some(
             about(owner, field, ty)
                 .text(" is ordered by `")
@@ -200,7 +200,7 @@ pub const fn orders<T: Document>(key: &str, owner: &str, field: &str, ty: &str) 
 }
 
 /// Rule five: what changes often is not copied; and what needs no copy is none. `shown` says that JSON shows the copy.
-pub const fn copyable<T: Document>(
+pub const fn copyable<T: NamedDocument>(
     source: &str,
     owner: &str,
     field: &str,
@@ -208,7 +208,7 @@ pub const fn copyable<T: Document>(
     holds_volatile: bool,
     shown: bool,
 ) -> Option<Message> {
-    let Some(found) = find(<T as Fielded>::FIELDS, source) else {
+    let Some(found) = find(T::FIELDS, source) else {
         return None;
     };
     let target = T::META.name;
@@ -272,7 +272,7 @@ pub const fn copyable<T: Document>(
 }
 
 /// The stored name of a field.
-pub const fn stored<T: Fielded>(rust: &str) -> &'static str {
+pub const fn stored<T: NamedDocument>(rust: &str) -> &'static str {
     match find(T::FIELDS, rust) {
         Some(field) => field.name,
         None => "", // the typed path says that there is none
@@ -280,7 +280,7 @@ pub const fn stored<T: Fielded>(rust: &str) -> &'static str {
 }
 
 /// `by = field` of a subset or of what is computed: the reference to the parent.
-pub const fn parent_at<T: Fielded>(rust: &str) -> ParentField {
+pub const fn parent_at<T: NamedDocument>(rust: &str) -> ParentField {
     match find(T::FIELDS, rust) {
         Some(field) => ParentField::of(field),
         None => panic!("no such field"),
@@ -339,7 +339,11 @@ pub const fn elements<T: SubsetOf<C>, C>() -> &'static [CopiedField] {
 }
 
 /// Without the id, the element of a child that changes is not found.
-pub const fn with_id<T: SubsetOf<C>, C: Document>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+pub const fn with_id<T: SubsetOf<C>, C: NamedDocument>(
+    owner: &str,
+    field: &str,
+    ty: &str,
+) -> Option<Message> {
     let copied = T::COPIED;
     let mut i = 0;
     while i < copied.len() {
@@ -366,7 +370,7 @@ pub const fn with_id<T: SubsetOf<C>, C: Document>(owner: &str, field: &str, ty: 
 }
 
 /// The copies stand beside a reference.
-pub const fn has_reference<T: CopyOf<D>, D: Document>(
+pub const fn has_reference<T: CopyOf<D>, D: NamedDocument>(
     owner: &str,
     field: &str,
     ty: &str,

@@ -86,7 +86,7 @@ pub struct Takes {
 }
 
 const RULE_THREE: &str = ". Rule three: arrays do not grow without end; above some thousands, not even ids. Let each of the other \
-                          documents name this one by `#[parent_ref]`, and read them with `.children()`";
+                          documents name this one by `#[parent_ref]`, and read them with `.children::<Child>()`";
 
 impl Takes {
     const fn new(option: &'static str, least: u64, greatest: u64, reason: &'static str) -> Takes {

@@ -14,20 +14,20 @@ mod message;
 mod reference;
 mod search;
 pub(crate) use crate::model::path::PlainlyStored;
-pub use circle::{AllSteps, CopiesOf, EndsIn, Steps, Way, circular, way};
+pub use circle::{AllSteps, COMPUTED, COPY, CopiesOf, EndsIn, SUBSET, Steps, Way, circular, way};
 pub use copy::*;
 pub use count::*;
 use message::about;
 pub use message::one_null;
 pub use reference::{
-    BackTo, ById, Differ, InverseOf, KeyOf, OneParent, ParentAmong, ParentIs, ReferenceById, Refers,
-    RefersNot, Same, Several, Types, by_id, inverse, key, key_like_id, no_nested_reference,
-    no_nested_reference_items, no_reference, no_reference_items, no_unnamed_reference, nullified,
-    relationship, two_way, unique_key,
+    BackTo, ById, Differ, InverseOf, KeyOf, OneParent, ParentAmong, ParentIs, ReferenceById,
+    ReferenceToDocuments, Refers, RefersNot, Same, Several, ToDocuments, Types, by_id, document, inverse,
+    key, key_like_id, no_nested_reference, no_nested_reference_items, no_reference, no_reference_items,
+    no_unnamed_reference, nullified, refers, relationship, two_way, unique_key,
 };
 pub use search::{
-    SearchedText, Vector, search_indexes_are_enabled, searched_boolean, searched_date, searched_number,
-    searched_text, vector,
+    SearchedDate, SearchedNumber, SearchedText, Vector, search_indexes_are_enabled, searched_boolean,
+    searched_date, searched_number, searched_text, vector,
 };
 
 /// `#[field(min = N, max = N)]`.

@@ -1,12 +1,15 @@
 //! Assertions about references: where one may be declared, and that the two sides of a relationship agree.
 
 use super::message::{about, one_null};
-use crate::model::document::{Document, Identified};
+use crate::model::document::{Document, Identified, NamedDocument};
 use crate::model::path::{Fielded, Path, Step, StoredByType};
-use crate::model::reference::{Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceMeta, ReferenceTo};
+use crate::model::reference::{
+    OneTarget, Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceMeta, ReferenceTo,
+};
 use crate::model::shape::{FieldMeta, same};
 use crate::model::size::Message;
-use crate::model::value::{Array, Value};
+use crate::model::stored::Stored;
+use crate::model::value::{Array, IdValue, Value};
 
 /// A reference says what kind of relationship it is.
 pub const fn no_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
@@ -84,6 +87,34 @@ const fn nested(holds: bool, twice_null: bool, owner: &str, field: &str, ty: &st
          store a plain id, which nothing checks",
     ))
 }
+
+/// A type that an attribute names as a document.
+pub const fn document<T: Document>() {}
+
+/// A pointer to documents, and not to types that are none.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reference to a document",
+    label = "not a reference",
+    note = "a reference is an `odm::Ref<T>` to a document `T`, an `Option` of it, or an array of them",
+    note = "an embedded struct is declared with `#[embed]`"
+)]
+pub trait ToDocuments: Pointer {}
+impl<T: Document, K: IdValue + Stored> ToDocuments for Ref<T, K> {}
+
+/// A field of such references.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reference to documents",
+    label = "not a reference to documents",
+    note = "a reference is an `odm::Ref<T>` to a document `T`, an `Option` of it, or an array of them"
+)]
+pub trait ReferenceToDocuments: Reference {}
+impl<R: Reference> ReferenceToDocuments for R where R::Pointer: ToDocuments {}
+
+/// What a field refers to are documents.
+pub const fn refers<R: ReferenceToDocuments>() {}
+
+/// The type that a reference names as its document.
+type Target<R> = <<R as Reference>::Pointer as OneTarget>::Target;
 
 /// One reference or an array of them, as the attribute says.
 pub const fn relationship<R: Reference>(
@@ -221,7 +252,7 @@ pub struct Several<'a, const IS: bool>(std::marker::PhantomData<&'a ()>);
 /// A document that names its parent in one field.
 #[diagnostic::on_unimplemented(
     message = "`{C}` has several `#[parent_ref]` to `{P}`, one of them behind an alias",
-    note = "name the field: `.children_by(|c| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
+    note = "name the field: `.children_by(|c: ChildFields| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
 )]
 pub trait OneParent<C, P> {}
 impl<C, P> OneParent<C, P> for Several<'_, false> {}
@@ -258,7 +289,12 @@ pub trait Differ {
 impl<A, B> Differ for Types<A, B> {}
 
 /// A reference by another field than `_id` is not taken for one by `_id`.
-pub const fn key_like_id<R: ReferenceTo>(by: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+pub const fn key_like_id<R: Reference<Pointer: OneTarget>>(
+    by: &str,
+    owner: &str,
+    field: &str,
+    ty: &str,
+) -> Option<Message> {
     let Some(key) = find::<R>(by) else { return None };
     if same(key.name, "_id") {
         return None;
@@ -276,7 +312,12 @@ pub const fn key_like_id<R: ReferenceTo>(by: &str, owner: &str, field: &str, ty:
 }
 
 /// `by = field`: one document has the value at most.
-pub const fn unique_key<R: ReferenceTo>(by: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+pub const fn unique_key<R: Reference<Pointer: OneTarget>>(
+    by: &str,
+    owner: &str,
+    field: &str,
+    ty: &str,
+) -> Option<Message> {
     let Some(key) = find::<R>(by) else { return None };
     if key.unique {
         return None;
@@ -284,7 +325,7 @@ pub const fn unique_key<R: ReferenceTo>(by: &str, owner: &str, field: &str, ty: 
     Some(
         about(owner, field, ty)
             .text(" refers to one document by the field `")
-            .text(<R::Target as Document>::META.name)
+            .text(<Target<R> as NamedDocument>::META.name)
             .text(".")
             .text(by)
             .text("`, which several documents could have alike. Make it unique there, which is the index to find it by, too: `#[index(unique)] ")
@@ -296,8 +337,8 @@ pub const fn unique_key<R: ReferenceTo>(by: &str, owner: &str, field: &str, ty: 
 }
 
 /// The field of that name of the document that is referred to; nothing where that document has errors of its own.
-const fn find<R: ReferenceTo>(name: &str) -> Option<&'static FieldMeta> {
-    let fields = <R::Target as Fielded>::FIELDS;
+const fn find<R: Reference<Pointer: OneTarget>>(name: &str) -> Option<&'static FieldMeta> {
+    let fields = <Target<R> as NamedDocument>::FIELDS;
     match position(fields, name) {
         Some(i) if !fields[i].ty.is_empty() => Some(&fields[i]),
         _ => None,
@@ -338,7 +379,7 @@ impl<D: Document, K: Same<D::Id>> BackTo<D> for Ref<D, K> {}
 
 /// `inverse = field`: both sides declare each other, an insert of one of them is possible, and neither side is expected to
 /// outgrow its array.
-pub const fn two_way<D: Fielded, R: ReferenceTo>(
+pub const fn two_way<D: Fielded, R: Reference<Pointer: OneTarget>>(
     inverse: &str,
     max: Option<u64>,
     expected: Option<u64>,
@@ -349,7 +390,7 @@ pub const fn two_way<D: Fielded, R: ReferenceTo>(
     let Some(other) = find::<R>(inverse) else {
         return None;
     };
-    let target = <R::Target as Document>::META.name;
+    let target = <Target<R> as NamedDocument>::META.name;
     let this = about(owner, field, ty);
     let Some(back) = other.reference else {
         return Some(
@@ -416,7 +457,7 @@ pub const fn two_way<D: Fielded, R: ReferenceTo>(
 const GREATEST_MAX: u64 = 5_000;
 
 /// Relationship balance: ids are embedded on the side that stays small, and on neither where both are large.
-const fn balance<R: ReferenceTo>(
+const fn balance<R: Reference<Pointer: OneTarget>>(
     other: &FieldMeta,
     back: &ReferenceMeta,
     max: Option<u64>,
@@ -431,7 +472,7 @@ const fn balance<R: ReferenceTo>(
     if expected <= max && expected <= GREATEST_MAX {
         return None;
     }
-    let target = <R::Target as Document>::META.name;
+    let target = <Target<R> as NamedDocument>::META.name;
     let is_itself = same(target, owner) && same(other.rust, field);
     let is_huge = match back.expected {
         Some(expected) => expected > GREATEST_MAX,

@@ -416,13 +416,16 @@ pub fn check_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
 
 /// The condition on the children that a subset or a computed field is derived of, as generated code gives it.
 #[doc(hidden)]
-pub fn children_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
+pub fn children_filter<T: crate::model::document::NamedDocument, F: FnOnce(T::Paths) -> Filter<T>>(
     filter: F,
 ) -> Result<mongodb::bson::RawDocumentBuf> {
     raw_filter::<T>("condition on children", filter(T::paths()))
 }
 
-fn raw_filter<T: crate::Document>(what: &str, filter: Filter<T>) -> Result<mongodb::bson::RawDocumentBuf> {
+fn raw_filter<T: crate::model::document::NamedDocument>(
+    what: &str,
+    filter: Filter<T>,
+) -> Result<mongodb::bson::RawDocumentBuf> {
     let document = filter.into_document()?;
     mongodb::bson::RawDocumentBuf::try_from(&document).map_err(|source| Error::Encode {
         field: format!("{what} of {}", T::META.collection),
@@ -624,7 +627,7 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     }
 }
 
-impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
+impl<R, T, P: Step, C> Path<R, T, P, C> {
     /// The field holds this text, wherever in it. No index serves it. For small and capital letters alike:
     /// `regex(Pattern::literal(text).ignore_case())`.
     ///
@@ -634,7 +637,10 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// assert_eq!(p.name.contains_text("A.").into_document()?, doc! { "name": { "$regex": r"A\." } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn contains_text(self, text: &str) -> Filter<R> {
+    pub fn contains_text(self, text: &str) -> Filter<R>
+    where
+        T: Text,
+    {
         self.regex(Pattern::literal(text))
     }
 
@@ -655,7 +661,10 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// assert!(p.name.regex("K(ate").into_document().is_err());
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn regex(self, pattern: impl IntoPattern) -> Filter<R> {
+    pub fn regex(self, pattern: impl IntoPattern) -> Filter<R>
+    where
+        T: Text,
+    {
         let pattern = pattern.into_pattern();
         if let Err(message) = pattern.check() {
             return Filter::of(Err(Error::Query {
@@ -689,7 +698,10 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// assert_eq!(p.name.starts_with("Ka").into_document()?, doc! { "name": { "$regex": "^Ka" } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn starts_with(self, text: &str) -> Filter<R> {
+    pub fn starts_with(self, text: &str) -> Filter<R>
+    where
+        T: Text,
+    {
         self.regex(Pattern {
             source: format!("^{}", escape(text)),
             options: String::new(),
@@ -707,7 +719,10 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// assert_eq!(p.email.ends_with("@example.com").into_document()?, doc! { "email": { "$regex": r"\@example\.com\z" } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn ends_with(self, text: &str) -> Filter<R> {
+    pub fn ends_with(self, text: &str) -> Filter<R>
+    where
+        T: Text,
+    {
         // Not `$`, which also stands before a line break at the end.
         self.regex(Pattern::regex(format!("{}\\z", escape(text))))
     }

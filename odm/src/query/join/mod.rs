@@ -26,7 +26,7 @@ pub use hop::{Hop, ReadFrom, Source};
 pub use include::{Include, LeaveOut, OrNone, Strict};
 pub use load::{LoadRefs, Loading};
 pub use lookup::Lookup;
-pub use pointer::{Load, LoadById};
+pub use pointer::{Load, LoadById, NoneOf, OneOf};
 pub use stages::Stages;
 pub(crate) use stages::read as without_joined;
 pub use traits::{Join, LookedUp};

@@ -7,6 +7,7 @@ use crate::model::stored::Stored;
 use crate::model::value::IdValue;
 use crate::{Document, Ref};
 use mongodb::bson::RawBsonRef;
+use std::marker::PhantomData;
 
 /// A pointer whose documents a join can give.
 #[diagnostic::on_unimplemented(
@@ -37,6 +38,38 @@ impl<T: Document + Clone, K: IdValue + Stored> Load for Ref<T, K> {
     }
 }
 
+/// What a join does for one type of a union: [`OneOf::want`] and [`OneOf::get`], with [`NoneOf`] in scope for a type that can't be
+/// joined, of which an error of its own is reported.
+#[doc(hidden)]
+pub struct OneOf<T>(PhantomData<T>);
+
+impl<T: Document + Clone> OneOf<T> {
+    /// [`Load::want`].
+    pub fn want(id: RawBsonRef<'_>, hop: &mut Hop) -> Option<Slot> {
+        Some(hop.want::<T>(id, "_id"))
+    }
+
+    /// [`Load::get`].
+    pub fn get(slot: Slot, hop: &mut Hop) -> Option<T> {
+        hop.get(slot)
+    }
+}
+
+/// The same for a type that can't be joined.
+#[doc(hidden)]
+pub trait NoneOf<T> {
+    /// Nothing.
+    fn want(_: RawBsonRef<'_>, _: &mut Hop) -> Option<Slot> {
+        None
+    }
+
+    /// Nothing.
+    fn get(_: Slot, _: &mut Hop) -> Option<T> {
+        None
+    }
+}
+impl<T> NoneOf<T> for OneOf<T> {}
+
 /// A pointer that holds an id, and no value of another field.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is a reference by another field than `_id`, and does not say by which",
@@ -46,7 +79,7 @@ pub trait LoadById: Load {}
 impl<T: Document + Clone> LoadById for Ref<T, T::Id> {}
 
 #[diagnostic::do_not_recommend]
-impl<E: Entry<Of: Clone>> Load for E {
+impl<E: Entry<Of: Document + Clone>> Load for E {
     type Loaded = E::Of;
 
     fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot> {
@@ -60,4 +93,4 @@ impl<E: Entry<Of: Clone>> Load for E {
 }
 
 #[diagnostic::do_not_recommend]
-impl<E: Entry<Of: Clone>> LoadById for E {}
+impl<E: Entry<Of: Document + Clone>> LoadById for E {}

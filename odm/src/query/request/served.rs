@@ -3,6 +3,7 @@
 use super::given::SortKey;
 use super::value::OneValue;
 use crate::Document;
+use crate::model::document::NamedDocument;
 use crate::model::meta::options::{CollationMeta, InVariant, IndexKind, IndexMeta, OtherIndexes};
 use crate::model::meta::{Access, FieldMeta, ReferenceMeta};
 use crate::model::path::{Flattened, Holds, Path, Step, Way};
@@ -57,7 +58,7 @@ pub const fn variant_of<T: Document, N: Named, F: FnOnce(T::Paths) -> N>(_: &F) 
 /// A field by which a request may sort.
 #[doc(hidden)]
 pub const fn sorted<
-    T: Document,
+    T: NamedDocument,
     V,
     P: Step + Holds<V, As: OneValue<V>>,
     C,
@@ -84,7 +85,7 @@ pub const fn limit(n: u64) -> u32 {
 
 /// The message, where a sort key that a closure names has several values in one document.
 #[doc(hidden)]
-pub const fn several<T: Document, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T, V, P, C>>(
+pub const fn several<T: NamedDocument, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T, V, P, C>>(
     _: &F,
     query: &str,
     parameter: &str,
@@ -104,7 +105,7 @@ pub const fn several<T: Document, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T, 
 
 /// The message, where no index serves the field that a closure names.
 #[doc(hidden)]
-pub const fn unserved<T: Document, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T, V, P, C>>(
+pub const fn unserved<T: NamedDocument, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T, V, P, C>>(
     _: &F,
     by: Use,
     query: &str,
@@ -160,7 +161,7 @@ pub const fn unserved<T: Document, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T,
 
 /// The message, where the field that a closure names, or one around it, never goes out: which documents match would tell its value.
 #[doc(hidden)]
-pub const fn hidden<T: Document, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T, V, P, C>>(
+pub const fn hidden<T: NamedDocument, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T, V, P, C>>(
     _: &F,
     query: &str,
     parameter: &str,

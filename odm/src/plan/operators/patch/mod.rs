@@ -2,7 +2,9 @@
 
 use crate::model::path::Codec;
 use crate::model::shape::{FieldMeta, Shape};
-use crate::model::stored::{Bound, DeserializeBy, Done, Input, Name, Out, Read, SerializeBy, Stored};
+use crate::model::stored::{
+    Bound, DeserializeBy, Done, Fault, Fields, Input, Name, Out, Read, Reader, Row, SerializeBy, Stored,
+};
 use crate::plan::operators::names::joined_names;
 use crate::plan::operators::{Changes, never};
 use crate::query::filter::operand::Operand;
@@ -120,6 +122,82 @@ pub trait Patches<R>: PatchFields {}
 pub trait Patched {
     /// Its patch.
     type Patch: PatchFields;
+}
+
+/// A type whose field says `#[embed(patch)]`, by its patch. A type that derives `Embed` without one has a substitute, so that the
+/// missing patch is one error.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no patch",
+    label = "`#[embed(patch)]` on a field sets the fields of its value one by one",
+    note = "write `#[embed(patch)]` above `struct {Self}` too",
+    note = "or leave `#[embed(patch)]` off the field: a patch then replaces the whole value"
+)]
+pub trait NamedPatched {
+    /// The patch, or the substitute.
+    type Patch: PatchFields;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Patched> NamedPatched for T {
+    type Patch = T::Patch;
+}
+
+macro_rules! no_patches {
+    ($($ty:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl NamedPatched for $ty {
+            type Patch = NoPatch;
+        }
+    )*};
+}
+no_patches!(
+    bool,
+    i32,
+    i64,
+    f64,
+    String,
+    mongodb::bson::oid::ObjectId,
+    mongodb::bson::DateTime
+);
+
+/// The assertion that the type of a field with `#[embed(patch)]` has a patch.
+#[doc(hidden)]
+pub const fn patched<T: Patched>() {}
+
+/// The patch of a type that has none.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NoPatch;
+
+impl PatchFields for NoPatch {
+    fn shape() -> Shape {
+        Shape::Any
+    }
+
+    fn set<R>(self, _: &mut Within<'_, R>) {}
+}
+
+impl Stored for NoPatch {
+    fn write(&self, _: &Name<'_>, _: Bound<'_>, _: &mut Out) -> Done {
+        Err(Fault::other("there is no patch"))
+    }
+
+    fn read(_: u8, _: &mut Input<'_>) -> Read<Self> {
+        Err(Fault::other("there is no patch"))
+    }
+}
+
+impl Fields for NoPatch {
+    fn write_fields(&self, _: &mut Out) -> Done {
+        Err(Fault::other("there is no patch"))
+    }
+}
+
+impl Row for NoPatch {
+    fn read_row(_: &mut Reader<'_>) -> Read<Self> {
+        Err(Fault::other("there is no patch"))
+    }
 }
 
 /// The place in a document that a patch changes.
