@@ -58,7 +58,7 @@ impl<T: Document, Out, J: Join<T>> Find<T, Out, J> {
         ) -> Filter<<V::Pointer as OneTarget>::Target>,
     ) -> Self
     where
-        V: Reference<Pointer: OneTarget>,
+        V: Reference<Pointer: OneTarget<Target: Document>>,
         P: Step,
     {
         let _ = reference(T::paths());
