@@ -171,24 +171,24 @@
 //! | begin | [`Odm`], [`models!`], [`Collection`], [`prelude`] |
 //! | create collections, validators and indexes | [`Odm::sync`]; [`Odm::plan`] and [`Odm::apply`]; [`schema`] |
 //! | insert, replace, delete | [`Collection::insert`], [`Collection::insert_many`], [`Collection::replace`], [`Collection::delete`] |
-//! | insert with children | `insert(order).with(\|order\| lines)`: [`Insert::with`](write::Insert::with), [`Collection::insert_tree`] |
-//! | upsert: insert unless it is there | [`Insert::or_get_by`](write::Insert::or_get_by), [`Update::upsert`](update::Update::upsert); [`Collection::save`] for a whole document |
-//! | write only if nobody has written since (optimistic locking) | `#[document(version)]`, then `update(&doc)` and `replace(doc)`; [`Update::if_version`](update::Update::if_version) |
-//! | read or write one document by a unique key | `get_by(\|p\| p.email, email)`: [`Collection::get_by`], [`Collection::update_by`], [`Collection::delete_by`] |
+//! | insert with children | `insert(order).with(\|order: Ref<Order>\| lines)`: [`Insert::with`](write::Insert::with), [`Collection::insert_tree`] |
+//! | upsert: insert unless it is there | [`Insert::or_get_by`](write::Insert::or_get_by), [`Update::upsert_with`](update::Update::upsert_with); [`Collection::save`] for a whole document |
+//! | write only if nobody has written since (optimistic locking) | `#[document(version)]`, then `update(&doc)` and `replace(doc)`, which are [`Error::Conflict`] where the stored version is another one; [`Update::if_version`](update::Update::if_version) |
+//! | read or write one document by a unique key | `#[index(unique)]`, or `#[document(index(fields(shop, number), unique))]`; then `get_by(\|p\| p.email, email)`, `get_by(\|o\| (o.shop, o.number), (shop, 7))`: [`Collection::get_by`], [`Collection::update_by`], [`Collection::delete_by`] |
 //! | change one document if it matches | [`Update::filter`](update::Update::filter); the first that matches: [`Collection::update_first`], [`Collection::delete_first`] |
 //! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that can't be decoded |
-//! | join referenced documents | [`Find::include`], [`Collection::children_of`], [`LoadRefs::load`]; [`Find::lookup`] |
+//! | join referenced documents | [`Find::include`]; `comments.children_of(&post)`: [`Collection::children_of`]; [`LoadRefs::load`]; [`Find::lookup`] |
 //! | find by a field of a referenced document | `filter_joined(\|p\| p.author, \|u\| u.city.eq("Rome"))`: [`Find::filter_joined`] |
 //! | read in pages | `find(…).sort(…).page(20).after(token)`: [`Find::page`] |
 //! | read a large field only where it is asked for | [`Deferred`], [`Collection::with_deferred`] |
-//! | write a condition | `p.age.gte(18) & !p.name.eq("Kate")`: the methods of [`Path`](query::Path), [`Filter`], [`Pattern`] (`Pattern::literal(text).ignore_case()`), [`text()`](query::text()), [`geo`]; [`expr`] for fields compared with fields |
+//! | write a condition | `p.age.gte(18) & !p.name.eq("Kate")`, `p.nickname.eq(None)`, `p.id.in_([1, 2])`, `p.name.regex(Pattern::literal(text).ignore_case())`: the methods of [`Path`](query::Path), [`Filter`], [`Pattern`], [`text()`](query::text()), [`geo`]; [`expr`] for fields compared with fields |
 //! | take conditions, order and page from a request | [`RequestQuery`](derive@request::RequestQuery), [`Find::request`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
-//! | change items of an array | [`Change::elem`] (those that match), [`Change::each`], [`Change::items`] (in arrays of arrays), [`Change::push`], [`Change::pull`] |
+//! | change items of an array | [`Change::elem`] (those that match), [`Change::each`], [`Change::items`] (in arrays of arrays), [`Change::push`], [`Change::pull`] (by its value), [`Change::pull_where`] |
 //! | take changes from a request, `PATCH` and `If-Match` | [`patch`], [`Change::apply`] |
 //! | set a time limit, a comment, a concern | [`options`], [`Odm::with_options`] |
 //! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
-//! | compute | `group(\|o\| o.shop, \|g\| g.count("n").sum("cents", \|o\| o.cents))`: [`Collection::aggregate`], [`Aggregate`], [`Group`] |
+//! | compute | `group(\|o\| o.shop, \|g\| g.count("n").sum("cents", \|o\| o.cents))` into a struct that derives [`Row`](derive@Row): [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | store an operation, return it, or run it in a task | [`Action`] |
 //! | write to several collections | `odm.bulk().add(movies.update(4).inc(…)).await`: [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
 //! | have functions called with each write of a document | [`hooks`] |
@@ -196,8 +196,8 @@
 //! | apply the pending work of processes that ended | [`Odm::recover`]; [`Odm::worker`] does it periodically |
 //! | fill copies that were declared later | [`Odm::backfill`] |
 //! | update copies after out-of-band writes | [`Odm::reconciler`] |
-//! | keep tenants apart | `#[field(scope)]`, then `odm.scoped(Order::paths().tenant, tenant)`: [`Odm::scoped`] |
-//! | follow the changes of a collection or of the database | [`Collection::watch`], [`Odm::watch`]; [`watch`] |
+//! | keep tenants apart | `#[field(scope)]`, which `New…` structs lack, and `shared(tenant)` on documents without it; then `odm.scoped(Order::paths().tenant, tenant)`: [`Odm::scoped`] |
+//! | follow the changes of a collection or of the database | `people.watch_all().await?`: [`Collection::watch`], [`Odm::watch`]; [`watch`] |
 //! | control how a change reaches many copies | [`Odm::with_fan_out`], [`FanOut`] |
 //! | run with fewer or older models than the database knows | [`Odm::check_models`], [`Odm::allow_unknown_copies`], [`Odm::forget_copies`] |
 //! | see the models as a diagram | [`Odm::edges`] |
@@ -694,14 +694,14 @@ pub mod buckets {
 /// compiler names in its messages about a path.
 pub mod types {
     pub use crate::api::stored_form::DriverDocument;
-    pub use crate::model::average::Average;
+    pub use crate::model::average::{Average, AverageFields};
     pub use crate::model::checked::Checked;
     pub use crate::model::deferred::DeferredFields;
     pub use crate::model::described::Described;
     pub use crate::model::document::IntoText;
     pub use crate::model::path::{
-        At, Each, Flattened, HasKey, Kept, MayBeMissing, Needed, NoPart, OwnFields, OwnSerde, PartOf,
-        PartWithin, Plain, ReadOnly, Root, Single, Writable,
+        At, Each, Flattened, HasKey, Kept, LeadsToOneValue, MayBeMissing, Needed, NoPart, OwnFields,
+        OwnSerde, PartOf, PartWithin, Plain, ReadOnly, Root, Single, Writable,
     };
     pub use crate::model::reference::{OneTarget, PointsTo, ReferenceTo};
     pub use crate::model::shape::Number;

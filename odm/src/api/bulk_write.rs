@@ -27,6 +27,7 @@ use crate::{Error, Result};
     label = "not an insert, update, upsert, replacement or deletion of a collection",
     note = "a bulk returns counts: leave out `returning()`, `returning_before()` and `optional()`, or `.await` this write outside of the bulk",
     note = "add each document of an `insert_many` by its own `insert`: `bulk.add_all(documents.into_iter().map(|new| movies.insert(new)))`",
+    note = "one document with a condition: `update_where(|m| m.id.eq(id) & m.stock.gte(1))` in the place of `update(id).filter(…)`",
     note = "`.await` reads, `save`, `or_get_by`, `update_first` and `delete_first` outside of the bulk"
 )]
 pub trait BulkWrite: sealed::IntoPart {}

@@ -219,7 +219,7 @@ impl<T: Document> Update<T> {
 
     /// Changes the document only where it also matches this condition. A document that does not match is no error, and neither is one that
     /// is not there: [`Updated::matched`] is 0, and [`returning`](crate::update::UpdateFirst::returning) gives `None`, as of
-    /// [`update_first`](crate::Collection::update_first), which this is by the id or the key. It comes before the changes.
+    /// [`update_first`](crate::Collection::update_first), which this is by the id or the key. It stands before or behind the changes.
     ///
     /// ```no_run
     /// # use samples::model::*;

@@ -28,6 +28,11 @@ pub(crate) fn referred_once(edge: &Edge) -> Option<Vec<String>> {
 /// Whether a declared index finds the documents by the value of this field: one of the document's own, or of its
 /// references.
 pub(crate) fn has_index_on(meta: &DocumentMeta, graph: &Graph, field: &str) -> bool {
+    has_index_behind(meta, graph, &[], field)
+}
+
+/// The same of a query that has values for these fields: an index may begin with them.
+pub(crate) fn has_index_behind(meta: &DocumentMeta, graph: &Graph, given: &[&str], field: &str) -> bool {
     // One of a variant does not hold the documents of the others.
     let own = meta
         .indexes_of_collection()
@@ -40,7 +45,7 @@ pub(crate) fn has_index_on(meta: &DocumentMeta, graph: &Graph, field: &str) -> b
     });
     let mut edges = graph.outgoing(meta).filter(|edge| is_indexed(edge));
     field == "_id"
-        || own.any(|names| begins_with(names, field))
+        || own.any(|names| begins_with(names.skip_while(|name| given.contains(name)), field))
         || edges.any(|edge| begins_with(looked_up(edge).iter().map(String::as_str), field))
 }
 

@@ -1,5 +1,6 @@
 //! The average of a field over children, kept as sum and count.
 
+use crate::model::path::{At, Fielded, Nested, OfFields, Path};
 use crate::model::shape::{Bounds, FieldMeta, Shape, StructShape};
 use crate::model::size::Size;
 use crate::model::stored::{self, Done, Field, Fields, Out, Read, Reader, Row};
@@ -8,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 /// A running average, stored as `{ sum, count }`, so that a child is added or taken away without reading the others:
 /// the type of a field with `#[computed(avg = Review.stars)]`.
+///
+/// A condition names its parts, `p.rating.count.gte(10)`; so does an order. By the average itself documents are sorted in a pipeline, as
+/// `expr(p.rating.sum) / expr(p.rating.count)`.
 ///
 /// ```
 /// use odm::types::Average;
@@ -62,6 +66,45 @@ impl Row for Average {
 }
 
 stored::embedded_type!(Average);
+
+impl Fielded for Average {
+    const FIELDS: &'static [FieldMeta] = FIELDS;
+}
+
+/// The typed paths of an [`Average`].
+pub struct AverageFields<R, P> {
+    /// The sum of the values.
+    pub sum: Path<R, f64, At<P, Average, 0>>,
+    /// How many there are.
+    pub count: Path<R, i64, At<P, Average, 1>>,
+}
+
+impl<R, P> Clone for AverageFields<R, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, P> Copy for AverageFields<R, P> {}
+
+impl<R, P> std::fmt::Debug for AverageFields<R, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AverageFields")
+    }
+}
+
+impl Nested for Average {
+    type Form = OfFields;
+    type Fields<R: 'static, P: 'static> = AverageFields<R, P>;
+    fn fields<R: 'static, P: 'static>() -> &'static AverageFields<R, P> {
+        const {
+            &AverageFields {
+                sum: Path::NEW,
+                count: Path::NEW,
+            }
+        }
+    }
+}
 
 impl crate::model::value::Compared for Average {
     type As = crate::model::value::ByParts;

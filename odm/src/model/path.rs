@@ -733,6 +733,24 @@ impl<P: Single, S: 'static> Single for StoredAs<P, S> {}
 #[doc(hidden)]
 impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}
 
+/// A path to one value that is read: also of what the library alone writes.
+#[diagnostic::on_unimplemented(
+    message = "this path leads through the items of an array, so it has several values in a document, and an expression takes one",
+    label = "a path through the items of an array",
+    note = "a condition on one item at least: `.elem(|p| p.items, |i| i.field.eq(value))`; in a pipeline, `unwind` makes a document of each item"
+)]
+pub trait LeadsToOneValue: Step {}
+#[diagnostic::do_not_recommend]
+impl LeadsToOneValue for Root {}
+#[diagnostic::do_not_recommend]
+impl<P: LeadsToOneValue, O: Fielded, const I: usize> LeadsToOneValue for At<P, O, I> {}
+#[diagnostic::do_not_recommend]
+impl<P: LeadsToOneValue> LeadsToOneValue for Maybe<P> {}
+#[diagnostic::do_not_recommend]
+impl<P: LeadsToOneValue, S: 'static> LeadsToOneValue for StoredAs<P, S> {}
+#[diagnostic::do_not_recommend]
+impl<P: LeadsToOneValue> LeadsToOneValue for Kept<P> {}
+
 /// A trait that values written by the library do not have.
 #[diagnostic::on_unimplemented(
     message = "this field is a part of what is written by the library alone: an update can't change it",

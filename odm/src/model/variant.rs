@@ -5,7 +5,9 @@
 
 use crate::model::meta::options::{InVariant, together};
 use crate::model::meta::{Body, Bounds, EnumShape, FieldMeta, Shape, Tagging, VariantMeta};
-use crate::model::path::{Fielded, Holds, Joined, NoPart, Single, Step, VariantOf, Varied, Way};
+use crate::model::path::{
+    Fielded, Holds, Joined, LeadsToOneValue, NoPart, Single, Step, VariantOf, Varied, Way,
+};
 use crate::model::shape;
 use crate::model::tree::Tree;
 use crate::model::value::Compared;
@@ -111,6 +113,8 @@ impl<T: Compared + ?Sized, P, E, const V: usize> Holds<T> for In<P, E, V> {
 #[doc(hidden)]
 #[diagnostic::do_not_recommend]
 impl<P: Single, E: Varied, const V: usize> Single for In<P, E, V> {}
+#[diagnostic::do_not_recommend]
+impl<P: LeadsToOneValue, E: Varied, const V: usize> LeadsToOneValue for In<P, E, V> {}
 
 /// Stands for a variant of an enum with `#[serde(untagged)]`: nothing in a document says which variant it has, so no path leads into
 /// one.

@@ -4,7 +4,7 @@
 //! referenced documents that match.
 
 use crate::graph::edge::{CopyField, Edge};
-use crate::graph::indexes::has_index_on;
+use crate::graph::indexes::has_index_behind;
 use crate::model::copy::Consistency;
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
@@ -37,8 +37,8 @@ impl<T: Document, Out, J: Join<T>> Find<T, Out, J> {
     /// snapshots. Otherwise the keys of the referenced documents that match are read before the query: at most 10,000.
     ///
     /// # Errors
-    /// Its query is [`Error::Query`] where a condition without copies names no field that an index of the other collection begins with,
-    /// and so would read that collection as a whole; and where more than 10,000 of its documents match. Both say what to declare.
+    /// Its query is [`Error::Query`] where a condition without copies names no field that an index of the other collection begins with
+    /// (behind the fields of the handle's scope), and so would read that collection as a whole; and where more than 10,000 of its documents match. Both say what to declare.
     ///
     /// # Cost
     /// None with copies; else one round trip more, and one for each further batch of keys.
@@ -158,7 +158,16 @@ fn is_found(core: &Core, target: &'static DocumentMeta, name: &str, value: &Bson
                 Bson::Document(operators) => operators.keys().any(|operator| finds(operator)),
                 _ => true,
             };
-            !name.starts_with('$') && is_positive && has_index_on(target, core.odm().graph(), name)
+            // What the scope of the handle adds to the condition.
+            let scope: Vec<&str> = core
+                .odm()
+                .scopes()
+                .of_collection(target)
+                .map(|(name, _)| name.as_str())
+                .collect();
+            !name.starts_with('$')
+                && is_positive
+                && has_index_behind(target, core.odm().graph(), &scope, name)
         }
     }
 }

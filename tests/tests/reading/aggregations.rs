@@ -3,6 +3,7 @@
 use futures::TryStreamExt;
 use odm::Error;
 use odm::bson::{Document as Doc, doc};
+use odm::expr::{expr, value};
 use odm::prelude::*;
 use odm::query::Unit;
 use odm::write::{WhenMatched, WhenNotMatched};
@@ -811,5 +812,54 @@ fn an_hour_that_comes_twice_is_two_hours() {
             assert_eq!(found, date(expected), "{moment} {unit:?} {zone}");
             assert!(found <= date(moment), "no truncated date is later than its date");
         }
+    });
+}
+
+#[derive(Document, Clone, Debug, PartialEq)]
+#[document(collection = "hotels")]
+struct Hotel {
+    id: i32,
+    #[computed(avg = Stay.stars)]
+    rating: odm::types::Average,
+}
+
+#[derive(Document, Clone, Debug, PartialEq)]
+#[document(collection = "stays")]
+struct Stay {
+    id: i32,
+    #[parent_ref]
+    hotel: Ref<Hotel>,
+    stars: i32,
+}
+
+#[odm_tests::test]
+fn documents_are_found_by_the_parts_of_an_average_and_sorted_by_it() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Hotel, Stay]).unwrap();
+        odm.sync().await.unwrap();
+        let (hotels, stays) = (odm.collection::<Hotel>(), odm.collection::<Stay>());
+        hotels
+            .insert_many((1..=3).map(|id| NewHotel { id }))
+            .await
+            .unwrap();
+        for (id, (hotel, stars)) in [(1, 2), (1, 3), (2, 5), (3, 4), (3, 4), (3, 4)]
+            .into_iter()
+            .enumerate()
+        {
+            let hotel = Ref::new(hotel);
+            let id = i32::try_from(id).unwrap();
+            stays.insert(NewStay { id, hotel, stars }).await.unwrap();
+        }
+        let often = hotels
+            .find(|h| h.rating.count.gte(2))
+            .sort(|h| h.rating.count.desc())
+            .all()
+            .await;
+        let ids = |all: &[Hotel]| all.iter().map(|hotel| hotel.id).collect::<Vec<_>>();
+        assert_eq!(ids(&often.unwrap()), [3, 1]);
+        let above = hotels
+            .find(|h| (expr(h.rating.sum) / expr(h.rating.count)).gte(value(4.0)))
+            .sort(|h| h.id.asc());
+        assert_eq!(ids(&above.all().await.unwrap()), [2, 3]);
     });
 }

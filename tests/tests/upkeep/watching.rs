@@ -92,7 +92,7 @@ fn each_kind_of_change_is_an_event() {
     with_transactions(async |t| {
         let odm = models::odm(&t).await;
         let notes = odm.collection::<Note>();
-        let mut changes = notes.watch_all().start().await.unwrap();
+        let mut changes = notes.watch_all().await.unwrap();
         assert_eq!(t.commands.take(), ["aggregate"]);
         let stored = notes.insert(note(1)).await.unwrap();
         notes.update(1).set(|n| n.text, "u").await.unwrap();

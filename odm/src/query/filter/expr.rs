@@ -1,7 +1,7 @@
 //! Expressions: values that the server computes from the fields of a document.
 
 use crate::model::default;
-use crate::model::path::{Codec, Path, Single, Step, StoredByType};
+use crate::model::path::{Codec, LeadsToOneValue, Path, Step, StoredByType};
 use crate::model::value::StoredLike;
 use crate::query::filter::expression::{Expression, sealed::Sealed};
 use crate::query::filter::{Comparand, Filter};
@@ -121,7 +121,7 @@ impl<T: Expressed> Expressed for Option<T> {
 /// let p = Person::paths();
 /// let filter = p.nickname.eq(expr(p.name));
 /// ```
-pub fn expr<R: crate::Document, T: Expressed, P: Single, C: Codec<T> + StoredByType>(
+pub fn expr<R: crate::Document, T: Expressed, P: LeadsToOneValue, C: Codec<T> + StoredByType>(
     _field: Path<R, T, P, C>,
 ) -> Expr<R, T::Kind> {
     Expr::of(default::expression_of(P::WAY, P::PATH))

@@ -88,10 +88,19 @@ impl HasImages for AnyChange {}
 /// let mut changes = people.watch(|p| p.age.gte(18)).resume_as("mailer").start().await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "a change stream is open when its `start` is awaited"]
+#[must_use = "a change stream is open when it is awaited"]
 pub struct Watch<E> {
     asked: AskedFrom,
     of: PhantomData<fn() -> E>,
+}
+
+impl<E: Watched + 'static> std::future::IntoFuture for Watch<E> {
+    type Output = Result<ChangeStream<E>>;
+    type IntoFuture = <Action<ChangeStream<E>> as std::future::IntoFuture>::IntoFuture;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.open(false).into_future()
+    }
 }
 
 impl<E> std::fmt::Debug for Watch<E> {
@@ -178,13 +187,13 @@ impl<E: Watched + 'static> Watch<E> {
         self
     }
 
-    /// Opens the stream, at its stored position if it has one. Writes that begin after this has returned are in it.
+    /// Opens the stream, as awaiting it does: at its stored position if it has one. Writes that begin after this has returned are in it.
     ///
     /// # Errors
     /// [`Error::Unsupported`](crate::Error::Unsupported) on a standalone server, which has no change streams, and for
     /// [`pre_images`](Watch::pre_images) before MongoDB 6.0; [`Error::PositionLost`](crate::Error::PositionLost) where the
     /// server has not the changes since the stored position any more; [`Error::Query`](crate::Error::Query) for a filter that
-    /// can't be one of a change stream (`near`, `text`), and within a transaction.
+    /// can't be one of a change stream (`near`, `text`), within a transaction, and of a handle with a [scope](Odm::scoped).
     ///
     /// # Cost
     /// One round trip, and one each for a batch of changes. With [`resume_as`](Watch::resume_as) one more, which reads the
