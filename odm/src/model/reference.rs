@@ -374,7 +374,7 @@ fn present<R: Reference>() -> Shape {
 /// The derive implements it for every `#[parent_ref]`, unless two of them name the same type of parent.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no `#[parent_ref]` to `{P}`, or has several",
-    note = "the children are asked of their own collection: `comments.children_of(&post)`; a type that has no parent declares one: `#[parent_ref] pub parent: Ref<{P}>`",
+    note = "declare it: `#[parent_ref] pub parent: Ref<{P}>`",
     note = "where several fields refer to it, name one: `.children_by(|c: ChildFields| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
 )]
 pub trait ChildOf<P: Identified>: Document {

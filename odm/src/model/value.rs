@@ -259,7 +259,6 @@ impl<T: ?Sized> Whole<T> for Listed<Listed<Listed<ByValue>>> {}
     message = "`{T}` is a struct, a map or an enum with content, or an array of these: the server orders and finds it by its bytes, in the order of its fields",
     label = "compared by bytes on the server",
     note = "name a field of it: `p.home.city` instead of `p.home`, in an index `fields(home.city, home.zip)`",
-    note = "an `Average` is stored as its sum and count: `p.rating.count` has an order, and a pipeline sorts by `expr(p.rating.sum) / expr(p.rating.count)`",
     note = "a date with an offset or a time zone is ordered by its moment: `p.departs.at` instead of `p.departs`",
     note = "what documents are sorted by or found by, and has no field of its own, is stored in one beside it"
 )]
