@@ -242,26 +242,35 @@ impl<T: Document> Change<T> for UpdateFirst<T> {
     }
 }
 
-impl<T: Document> UpdateFirst<T> {
-    /// An update of one document, which the condition names among others.
-    pub(super) fn of_document(
-        core: Core,
-        filter: Filter<T>,
-        collation: Option<Collation>,
-        changes: Changes<T>,
-    ) -> UpdateFirst<T> {
-        let by = Selection {
-            collation,
-            ..Selection::default()
-        };
+impl<T: Document> Update<T> {
+    /// Changes the document only where it also matches this condition. A document that does not match is no error, and neither is one that
+    /// is not there: [`Updated::matched`] is 0, and [`returning`](crate::update::UpdateFirst::returning) gives `None`, as of
+    /// [`update_first`](crate::Collection::update_first), which this is by the id or the key. It stands before or behind the changes.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
+    /// let paid = accounts.update(&7).filter(|a| a.cents.gte(500)).inc(|a| a.cents, -500).await?;
+    /// if paid.matched == 0 {
+    ///     println!("too little in the account");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn filter(self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateFirst<T> {
+        let (core, document, collation, changes) = self.into_parts();
         UpdateFirst {
             core,
-            filter,
-            by,
+            filter: document & filter(T::paths()),
+            by: Selection {
+                collation,
+                ..Selection::default()
+            },
             changes,
         }
     }
+}
 
+impl<T: Document> UpdateFirst<T> {
     /// The order in which the first document is changed. Where documents are equal in it, the server takes one of them: end with
     /// a unique field for a certain one.
     ///

@@ -15,7 +15,6 @@ use crate::plan::operators::{Built, Changes, UntypedChanges};
 use crate::store::core::Core;
 use crate::store::decode;
 use crate::store::options::configured;
-use crate::update::UpdateFirst;
 use crate::{Document, Error, Filter, Insertable, Result};
 use futures::future::BoxFuture;
 use futures::future::FutureExt;
@@ -217,20 +216,8 @@ impl<T: Document> Update<T> {
         self
     }
 
-    /// Changes the document only where it also matches this condition. A document that does not match is no error, and neither is one that
-    /// is not there: [`Updated::matched`] is 0, and [`returning`](crate::update::UpdateFirst::returning) gives `None`, as of
-    /// [`update_first`](crate::Collection::update_first), which this is by the id or the key. It stands before or behind the changes.
-    ///
-    /// ```no_run
-    /// # use samples::model::*;
-    /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
-    /// let paid = accounts.update(&7).filter(|a| a.cents.gte(500)).inc(|a| a.cents, -500).await?;
-    /// if paid.matched == 0 {
-    ///     println!("too little in the account");
-    /// }
-    /// # Ok(()) }
-    /// ```
-    pub fn filter(self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateFirst<T> {
+    /// What it is made of: the collection, the condition that finds the document, the collation and the changes.
+    pub(super) fn into_parts(self) -> (Core, Filter<T>, Option<Collation>, Changes<T>) {
         let Update {
             core,
             which,
@@ -246,12 +233,7 @@ impl<T: Document> Update<T> {
             UpdateTarget::Key(key) => key.for_write(&core, collation),
         };
         let (document, collation) = of.unwrap_or_else(|error| (Filter::of(Err(error)), None));
-        UpdateFirst::of_document(
-            core,
-            document.for_documents_of() & filter(T::paths()),
-            collation,
-            changes,
-        )
+        (core, document.for_documents_of(), collation, changes)
     }
 
     /// Compares an id that is a string by the rules of a language, instead of by the [collation](crate::Document#document) of the

@@ -10,7 +10,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
 use crate::model::reference::{OneTarget, Pointer, Reference};
 use crate::query::join::Join;
-use crate::query::untyped::Query;
+use crate::query::untyped::{JoinedCondition, Query};
 use crate::store::core::Core;
 use crate::{Document, Error, Filter, Find, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -20,7 +20,7 @@ use mongodb::bson::{Bson, Document as Raw, RawDocument, doc};
 const MOST: usize = 10_000;
 
 /// A condition on the documents that a field refers to.
-pub(crate) struct JoinedFilter {
+struct JoinedFilter {
     /// The field, and in a struct with copies the field of it that is the reference.
     path: String,
     /// The field of the other documents whose value is the reference.
@@ -67,18 +67,23 @@ impl<T: Document, Out, J: Join<T>> Find<T, Out, J> {
             None => P::PATH.to_owned(),
         };
         let declared = P::FIELD.and_then(|field| field.reference);
-        self.query.joined.push(JoinedFilter {
+        self.query.joined.push(Box::new(JoinedFilter {
             path,
             by: declared.map_or("_id", |declared| (declared.by)()),
             target: <V::Pointer as OneTarget>::Target::META,
             filter: filter(<V::Pointer as OneTarget>::Target::paths()).untyped(),
-        });
+        }));
         self
     }
 }
 
-/// The condition on the documents of the query itself that is meant by one on those which they refer to.
-pub(crate) fn resolve(core: &Core, joined: JoinedFilter) -> BoxFuture<'_, Result<Filter<()>>> {
+impl JoinedCondition for JoinedFilter {
+    fn resolve(self: Box<Self>, core: &Core) -> BoxFuture<'_, Result<Filter<()>>> {
+        resolve(core, *self)
+    }
+}
+
+fn resolve(core: &Core, joined: JoinedFilter) -> BoxFuture<'_, Result<Filter<()>>> {
     async move {
         let JoinedFilter {
             path,

@@ -2,7 +2,6 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::read_too;
-use crate::query::joined::{JoinedFilter, resolve};
 use crate::query::page::position::SortPosition;
 use crate::store::action::Action;
 use crate::store::batches::{RawDocuments, Take};
@@ -29,7 +28,13 @@ pub(crate) struct Query {
     /// Whether its documents are those of the application, which have no deferred fields that are not asked for.
     pub(crate) leaves_out_deferred: bool,
     /// The conditions on the documents that these refer to.
-    pub(crate) joined: Vec<JoinedFilter>,
+    pub(crate) joined: Vec<Box<dyn JoinedCondition>>,
+}
+
+/// A condition on the documents that those of a query refer to.
+pub(crate) trait JoinedCondition: Send {
+    /// The condition on the documents of the query itself that it means.
+    fn resolve(self: Box<Self>, core: &Core) -> BoxFuture<'_, Result<Filter<()>>>;
 }
 
 /// The driver's options of a query. They are large, and a query of one document has none as a rule: so they are in a box,
@@ -196,7 +201,7 @@ impl Query {
     /// Those of [`Find::filter_joined`](crate::Find::filter_joined).
     pub(crate) async fn resolve_joined(&mut self) -> Result<()> {
         for joined in std::mem::take(&mut self.joined) {
-            let own = resolve(&self.core, joined).await?;
+            let own = joined.resolve(&self.core).await?;
             self.and(own);
         }
         Ok(())
