@@ -1,6 +1,7 @@
-//! The cost of the library: each operation against the same one written by hand on the driver, with serde's structs.
+//! The cost of the library: each operation against the same one written by hand on the driver, with serde's structs and the same
+//! guarantee, and against one plain statement of the driver, without the guarantee.
 //!
-//! Both sides run in one process, on one server, one collection and equal documents. They take turns in short blocks,
+//! All sides run in one process, on one server, one collection and equal documents. They take turns in short blocks,
 //! which side begins alternates, and the figure is the median over the pairs of blocks, so that what the machine does
 //! meanwhile meets both. `cargo xtask bench` runs it with a server.
 
@@ -36,7 +37,7 @@ mod shapes;
 use copies::memory;
 use mongodb::Client;
 use mongodb::bson::oid::ObjectId;
-use report::{Calls, Measured, Memory, Report};
+use report::{Calls, Measured, Memory, Report, Single, Statement};
 use scenarios::Bench;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -281,7 +282,13 @@ impl Report {
 
 impl Measured {
     /// The comparison; or why there is none, and the other rows follow.
-    fn of(scenario: &str, baseline: &str, target: Option<f64>, pairs: &Result<pairs::Pairs>) -> Measured {
+    fn of(
+        scenario: &str,
+        baseline: &str,
+        target: Option<f64>,
+        single: Single,
+        pairs: &Result<pairs::Pairs>,
+    ) -> Measured {
         let pairs = match pairs {
             Ok(pairs) => pairs,
             Err(error) => return Measured::left_out(scenario, baseline, target, error.to_string()),
@@ -300,6 +307,7 @@ impl Measured {
             left_out: None,
             memory: None,
             calls: None,
+            statement: Some(Statement::of(single, baseline, pairs)),
         }
     }
 
@@ -318,6 +326,7 @@ impl Measured {
             left_out: Some(why),
             memory: None,
             calls: None,
+            statement: None,
         }
     }
 

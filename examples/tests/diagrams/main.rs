@@ -246,21 +246,29 @@ fn the_table_of_growth_is_read() {
 
 #[test]
 fn the_table_of_measurements_is_read() {
-    let page = "x\n\n| operation | on the driver | ratio |\n| --- | --- | --- |\n| `get` | `find_one` | 1.02 |\n\
-                | the same [`by_queries`](joins.md#x) | `a`, `b` | 0.90 and 4.3 |\n| `get` | two | 1 |\n\nnot this\n";
-    let row = |operation: &str, ratios: &[(&str, f64)]| bars::Measured {
+    let page = "x\n\n| operation | by hand, with the same guarantee | ratio | one statement | ratio |\n\
+                | --- | --- | --- | --- | --- |\n| `get` | `find_one` | 1.02 | the same | 1.02 |\n\
+                | the same [`by_queries`](joins.md#x) | `a`, `b` | 0.90 and 4.3 | `c` | not measured and 2 |\n\
+                | `get` | two | 1 | – | – |\n\nnot this\n";
+    let all = |ratios: &[(&str, Option<f64>)]| -> Vec<bars::Ratio> {
+        let ratios = ratios.iter();
+        ratios.map(|(text, ratio)| ((*text).to_owned(), *ratio)).collect()
+    };
+    let row = |operation: &str, ratios, statement| bars::Measured {
         operation: operation.into(),
-        ratios: ratios
-            .iter()
-            .map(|(text, ratio)| ((*text).to_owned(), *ratio))
-            .collect(),
+        ratios: all(ratios),
+        statement: all(statement),
     };
     assert_eq!(
         bars::measured(page),
         [
-            row("get", &[("1.02", 1.02)]),
-            row("the same by_queries", &[("0.90", 0.9), ("4.3", 4.3)]),
-            row("get: two", &[("1", 1.0)])
+            row("get", &[("1.02", Some(1.02))], &[]),
+            row(
+                "the same by_queries",
+                &[("0.90", Some(0.9)), ("4.3", Some(4.3))],
+                &[("not measured", None), ("2", Some(2.0))]
+            ),
+            row("get: two", &[("1", Some(1.0))], &[("–", None)])
         ]
     );
 }

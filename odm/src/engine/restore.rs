@@ -6,13 +6,14 @@
 //! Where the deployment has transactions, a tree of up to [`MAX_DOCS_PER_TX`] documents is restored in one transaction. Otherwise it is
 //! restored in steps, the document at the top first, and a refusal deletes all of them again. An interrupted restoration goes on when it
 //! is repeated. Afterwards the targets are looked up again: where one was deleted meanwhile, the documents are deleted again.
+//!
+//! The memory that it needs is that of the ids, whatever the documents hold: `engine/delete/level.rs` says why it needs these.
 
 use crate::Error;
 use crate::Result;
+use crate::engine::delete::level::{TreeMeta, fields, is_deleted, token_at};
 use crate::engine::delete::soft::changing as undoing;
-use crate::engine::delete::tree::{
-    Below, DeletionTree, TreeMeta, fields, followers, has_below, is_deleted, token_at,
-};
+use crate::engine::delete::tree::{Below, DeletionTree, followers, has_below};
 use crate::engine::execute;
 use crate::engine::hooks::call::{HandOver, call_after_commit};
 use crate::engine::write::attempt::MAX_DOCS_PER_TX;
@@ -108,7 +109,7 @@ async fn read(cx: &Cx<'_>, meta: TreeMeta, key: &Bson, most: usize) -> Result<Op
     let has_id = token_at(&document, &[DELETION, RESTORING]).is_some();
     let mut tree = DeletionTree::new(meta, document, Token::new());
     if has_id && has_below(graph, meta) {
-        tree.grow(cx, which, most).await?;
+        tree.read_below(cx, which, most, None).await?;
     }
     Ok(Some(tree))
 }

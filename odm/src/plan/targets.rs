@@ -265,6 +265,21 @@ pub(crate) fn missing(
     })
 }
 
+/// Adds these to the missing ones, each once.
+pub(crate) fn add_missing(all: &mut Vec<MissingReferences>, more: Vec<MissingReferences>) {
+    for one in more {
+        match all.iter_mut().find(|known| known.target == one.target) {
+            Some(known) => {
+                let had: HashSet<Key> = known.keys.iter().map(|(key, _)| key.clone()).collect();
+                known
+                    .keys
+                    .extend(one.keys.into_iter().filter(|(key, _)| !had.contains(key)));
+            }
+            None => all.push(one),
+        }
+    }
+}
+
 impl AddedReferences {
     pub(crate) fn edge<'g>(&self, graph: &'g Graph) -> &'g Edge {
         &graph[self.target.edge]

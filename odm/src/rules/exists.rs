@@ -81,17 +81,18 @@ pub(crate) async fn before<'w>(
     writes: impl Iterator<Item = &'w Write> + Clone,
 ) -> Result<Vec<MissingReferences>> {
     let columns: Vec<Column> = added.iter().map(|one| one.column(graph)).collect();
-    missing_besides(cx, graph, added, &keys_of_inserts(writes, &columns)).await
+    let own = keys_of_inserts(writes, &columns);
+    let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
+    missing_besides(cx, graph, added, is_own).await
 }
 
-/// Returns the missing targets. Those with these keys count as existing.
+/// Returns the missing targets. Those that `is_own` names count as existing.
 pub(crate) async fn missing_besides(
     cx: &Cx<'_>,
     graph: &Graph,
     added: &[AddedReferences],
-    own: &HashMap<Column, HashSet<Key>>,
+    is_own: impl Fn(Column, &Key) -> bool,
 ) -> Result<Vec<MissingReferences>> {
-    let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
     let mut asked = AskedTargets::default();
     for one in added {
         let column = one.column(graph);

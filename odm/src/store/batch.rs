@@ -216,6 +216,48 @@ impl Cx<'_> {
         Ok(DocumentBatch { documents, more })
     }
 
+    /// Gives the documents that fit to `take`, until it says that there are enough. So many at a time are in memory.
+    pub(crate) async fn each_until(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Document,
+        at_a_time: usize,
+        mut take: impl FnMut(&RawDocumentBuf) -> bool + Send,
+    ) -> Result<()> {
+        let options = FindOptions::builder()
+            .projection(projection)
+            .batch_size(u32::try_from(at_a_time).unwrap_or(u32::MAX))
+            .build();
+        let failed = |error| Context::new(meta).driver(error);
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        self.trip();
+        let mut enough = false;
+        match self.session {
+            None => {
+                let action = with_options!(self, comment, collection.find(filter).with_options(options));
+                let mut cursor = action.await.map_err(failed)?;
+                while !enough && let Some(document) = cursor.try_next().await.map_err(failed)? {
+                    enough = take(&document);
+                }
+            }
+            Some(session) => {
+                let hold = Hold::Transaction(session);
+                let cursor =
+                    held_cursor!(self, hold, comment, [] collection.find(filter).with_options(options));
+                let mut batches = batches::of_held(cursor.map_err(failed)?);
+                while !enough && let Some(batch) = batches.try_next().await.map_err(failed)? {
+                    let mut one = |document: &RawDocument| {
+                        enough = enough || take(&document.to_owned());
+                        Ok(())
+                    };
+                    batches::each(meta, &batch, &mut one)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// All documents that fit; what the projection makes of them has to be small.
     pub(crate) async fn every(
         &self,

@@ -4,7 +4,8 @@
 //! a two-way reference the other side is compared on the server: only what refers back to this batch crosses the network.
 
 use crate::Result;
-use crate::engine::delete::tree::{is_below, is_deleted, is_followed, token_at};
+use crate::engine::delete::level::{is_deleted, token_at};
+use crate::engine::delete::tree::{is_below, is_followed};
 use crate::graph::Graph;
 use crate::graph::edge::{Edge, EdgeId, ReferenceTarget, Segment};
 use crate::graph::sync::fields_of;

@@ -5,7 +5,7 @@
 //! in each round.
 
 use crate::pairs::{Interval, interval};
-use crate::report::{Measured, target_dir};
+use crate::report::{Measured, Statement, target_dir};
 use crate::{Options, Result};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -69,6 +69,7 @@ pub fn measure(scenario: &str, command: &str, options: &Options) -> Result<Measu
         left_out: None,
         memory: None,
         calls: None,
+        statement: Some(Statement::none()),
     })
 }
 

@@ -2,7 +2,7 @@
 //! pages backwards.
 
 use crate::pairs::Pairs;
-use crate::report::{Measured, Report};
+use crate::report::{Measured, Report, Single};
 use crate::scenarios::{BLOCK, ONE, pairs, timed};
 use crate::{Options, Result};
 use futures::TryStreamExt;
@@ -104,7 +104,12 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
                 "driver: find of those before, in the other order, reversed, with ties and missing values",
             ),
         };
-        report.add(Measured::of(name, baseline, ONE, &pairs));
+        let single = match name {
+            "find or insert" => Single::Is("driver: find_one_and_update with $setOnInsert and upsert", None),
+            "page backwards" => Single::Is("driver: find with sort and limit, without ties", None),
+            _ => Single::Baseline,
+        };
+        report.add(Measured::of(name, baseline, ONE, single, &pairs));
     }
     Ok(())
 }
@@ -197,6 +202,22 @@ impl Everyday {
                             }
                         }
                     }
+                });
+                remove().await?;
+                took
+            },
+            {
+                let tasks: Vec<Task> = (0..BLOCK).map(|n| task(id(round, n))).collect();
+                let took = timed!(for task in &tasks {
+                    let mut fields = serialize_to_document(task)?;
+                    fields.remove("name");
+                    let found = self
+                        .driver
+                        .find_one_and_update(doc! { "name": &task.name }, doc! { "$setOnInsert": fields })
+                        .upsert(true)
+                        .return_document(ReturnDocument::After)
+                        .await?;
+                    black_box(found);
                 });
                 remove().await?;
                 took
@@ -321,6 +342,13 @@ impl Everyday {
                 for end in [page.first(), page.last()].into_iter().flatten() {
                     black_box(serialize_to_document(&(end.due, end.id)).is_ok());
                 }
+                black_box(page);
+            }),
+            timed!(for (_, due) in &tokens {
+                let before = self.driver.find(doc! { "due": { "$lt": due } });
+                let before = before.sort(doc! { "due": -1 }).limit(i64::from(PAGE));
+                let page: Vec<Task> = before.await?.try_collect().await?;
+                assert_eq!(page.len(), PAGE as usize);
                 black_box(page);
             })
         ))

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 pub struct Pairs {
     ours: Vec<f64>,
     theirs: Vec<f64>,
+    /// One statement of the driver, where it is measured.
+    statement: Vec<f64>,
 }
 
 /// A median with the interval that holds the true one with 95 % certainty.
@@ -25,17 +27,28 @@ impl Pairs {
         self.theirs.push(theirs.as_secs_f64());
     }
 
+    /// The same with the time of one statement.
+    pub fn add_three(&mut self, ours: Duration, theirs: Duration, statement: Duration) {
+        self.add(ours, theirs);
+        self.statement.push(statement.as_secs_f64());
+    }
+
     pub fn len(&self) -> usize {
         self.ours.len()
     }
 
     /// Our time in relation to theirs.
     pub fn ratio(&self) -> Interval {
-        let ratios = self
-            .ours
-            .iter()
-            .zip(&self.theirs)
-            .map(|(ours, theirs)| ours / theirs);
+        self.to(&self.theirs)
+    }
+
+    /// The same to that of one statement, where it was measured.
+    pub fn ratio_to_statement(&self) -> Option<Interval> {
+        (!self.statement.is_empty()).then(|| self.to(&self.statement))
+    }
+
+    fn to(&self, other: &[f64]) -> Interval {
+        let ratios = self.ours.iter().zip(other).map(|(ours, other)| ours / other);
         interval(ratios.collect())
     }
 
@@ -47,6 +60,11 @@ impl Pairs {
     /// Their median time.
     pub fn theirs(&self) -> f64 {
         interval(self.theirs.clone()).median
+    }
+
+    /// The median time of one statement, where it was measured.
+    pub fn statement(&self) -> Option<f64> {
+        (!self.statement.is_empty()).then(|| interval(self.statement.clone()).median)
     }
 }
 
@@ -90,6 +108,36 @@ pub async fn alternate(
         };
         if round >= warm_up {
             pairs.add(ours, theirs);
+        }
+        if started.elapsed() > LONG && pairs.len() >= AT_LEAST {
+            break;
+        }
+    }
+    Ok(pairs)
+}
+
+/// The same with one statement of the driver as a third side, in the same rounds. Each of the three begins as often as the others.
+pub async fn alternate_three(
+    rounds: Rounds,
+    mut ours: impl AsyncFnMut() -> Result<Duration>,
+    mut theirs: impl AsyncFnMut() -> Result<Duration>,
+    mut statement: impl AsyncFnMut() -> Result<Duration>,
+) -> Result<Pairs> {
+    let mut pairs = Pairs::default();
+    let started = Instant::now();
+    let warm_up = rounds.warm_up();
+    for round in 0..rounds.pairs + warm_up {
+        let mut took = [Duration::ZERO; 3];
+        for turn in 0..3 {
+            let side = (round + turn) % 3;
+            took[side] = match side {
+                0 => ours().await?,
+                1 => theirs().await?,
+                _ => statement().await?,
+            };
+        }
+        if round >= warm_up {
+            pairs.add_three(took[0], took[1], took[2]);
         }
         if started.elapsed() > LONG && pairs.len() >= AT_LEAST {
             break;

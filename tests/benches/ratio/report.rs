@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::growth::{Curve, STREAM};
 use crate::libraries;
-use crate::pairs::interval;
+use crate::pairs::{Pairs, interval};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -35,6 +35,87 @@ pub struct Measured {
     pub memory: Option<Memory>,
     #[serde(flatten)]
     pub calls: Option<Calls>,
+    /// One statement of the driver. `None` where it was not measured.
+    #[serde(flatten)]
+    pub statement: Option<Statement>,
+}
+
+/// Which plain statement of the driver a scenario is compared with, beside the code by hand.
+#[derive(Clone, Copy, Debug)]
+pub enum Single {
+    /// The code by hand is one statement itself.
+    Baseline,
+    /// This one, which is measured in the same rounds, and the greatest ratio that is good enough.
+    Is(&'static str, Option<f64>),
+    /// There is none, or another row of the scenario has it.
+    None,
+}
+
+/// The time in relation to that of one plain statement of the driver, which gives no guarantee.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Statement {
+    /// A dash where no single statement does the same.
+    #[serde(rename = "statement")]
+    pub name: String,
+    #[serde(rename = "statement_ratio")]
+    pub ratio: Option<f64>,
+    #[serde(rename = "statement_low")]
+    pub low: Option<f64>,
+    #[serde(rename = "statement_high")]
+    pub high: Option<f64>,
+    #[serde(rename = "statement_target")]
+    pub target: Option<f64>,
+    #[serde(rename = "statement_seconds")]
+    pub seconds: Option<f64>,
+}
+
+/// What stands where there is no statement.
+const DASH: &str = "–";
+
+impl Statement {
+    pub fn of(single: Single, baseline: &str, pairs: &Pairs) -> Statement {
+        let (name, interval, target, seconds) = match single {
+            Single::None => return Statement::none(),
+            Single::Baseline => (baseline, Some(pairs.ratio()), None, Some(pairs.theirs())),
+            Single::Is(name, target) => (name, pairs.ratio_to_statement(), target, pairs.statement()),
+        };
+        Statement {
+            name: name.to_owned(),
+            ratio: interval.map(|interval| interval.median),
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            target,
+            seconds,
+        }
+    }
+
+    /// No single statement does the same.
+    pub fn none() -> Statement {
+        Statement {
+            name: DASH.to_owned(),
+            ratio: None,
+            low: None,
+            high: None,
+            target: None,
+            seconds: None,
+        }
+    }
+
+    fn meets_target(&self) -> bool {
+        self.target
+            .is_none_or(|target| self.ratio.is_some_and(|ratio| ratio <= target))
+    }
+}
+
+/// The ratio to one statement, as a table shows it.
+fn shown_statement(statement: Option<&Statement>) -> String {
+    match statement {
+        Some(statement) if statement.name == DASH => DASH.to_owned(),
+        Some(Statement {
+            ratio: Some(ratio), ..
+        }) => format!("{ratio:.2}"),
+        _ => "not measured".to_owned(),
+    }
 }
 
 /// How long single calls of both sides took, in seconds.
@@ -89,7 +170,13 @@ impl Memory {
 
 impl Measured {
     fn meets_target(&self) -> bool {
-        self.is_fast_enough() && self.fits_in_memory()
+        let statement = self.statement.as_ref();
+        self.is_fast_enough() && self.fits_in_memory() && statement.is_none_or(Statement::meets_target)
+    }
+
+    fn has_target(&self) -> bool {
+        let of_statement = self.statement.as_ref().and_then(|statement| statement.target);
+        self.target.or(of_statement).is_some() || self.memory.is_some()
     }
 
     /// A scenario that was not measured has met no target.
@@ -118,6 +205,9 @@ impl Measured {
     }
 }
 
+/// How wide the printed table is.
+const WIDTH: usize = 116;
+
 pub struct Report {
     measured: Vec<Measured>,
     /// How operations grow with their collections.
@@ -135,10 +225,10 @@ pub fn target_dir() -> PathBuf {
 impl Report {
     pub fn new() -> Report {
         println!(
-            "\n{:<38} {:>10} {:>10} {:>7}  {:<15} {:>6} {:>7}",
-            "scenario", "odm", "baseline", "ratio", "95 % interval", "pairs", "target"
+            "\n{:<38} {:>10} {:>10} {:>7}  {:<15} {:>6} {:>9} {:>13}",
+            "scenario", "odm", "by hand", "ratio", "95 % interval", "pairs", "target", "one statement"
         );
-        println!("{}", "─".repeat(102));
+        println!("{}", "─".repeat(WIDTH));
         Report {
             measured: Vec::new(),
             curves: Vec::new(),
@@ -152,7 +242,7 @@ impl Report {
             None => String::new(),
         };
         println!(
-            "{:<38} {:>10} {:>10} {:>7}  {:<15} {:>6} {target:>9}",
+            "{:<38} {:>10} {:>10} {:>7}  {:<15} {:>6} {target:>9} {:>13}",
             measured.scenario,
             measured.ours.map(time).unwrap_or_default(),
             measured.theirs.map(time).unwrap_or_default(),
@@ -162,7 +252,20 @@ impl Report {
                 _ => String::new(),
             },
             measured.pairs,
+            shown_statement(measured.statement.as_ref()),
         );
+        if let Some(Statement {
+            target: Some(target), ..
+        }) = &measured.statement
+        {
+            let meets = measured.statement.as_ref().is_some_and(Statement::meets_target);
+            let sign = if meets { '✓' } else { '✗' };
+            println!(
+                "{:<38} {:>77}",
+                "  one statement",
+                format!("≤ {target:.2} {sign}")
+            );
+        }
         if let Some(why) = &measured.left_out {
             println!("  left out: {why}");
         }
@@ -211,7 +314,10 @@ impl Report {
         let kept = Kept::read()?;
         let mut worse = Vec::new();
         for row in &self.measured {
-            let before = kept.rows.iter().find(|before| before.scenario == row.scenario);
+            // One that is compared with other code by now says nothing.
+            let is_same =
+                |before: &&Measured| before.scenario == row.scenario && before.baseline == row.baseline;
+            let before = kept.rows.iter().find(is_same);
             if let (Some(low), Some(ratio), Some(before)) = (row.low, row.ratio, before)
                 && let (Some(high), Some(then)) = (before.high, before.ratio)
                 && low > high
@@ -243,12 +349,12 @@ impl Report {
     }
 
     pub fn summary(&self, took: Duration) {
-        println!("{}", "─".repeat(102));
+        println!("{}", "─".repeat(WIDTH));
         let names = |met: bool| {
             let judged = self
                 .measured
                 .iter()
-                .filter(|m| (m.target.is_some() || m.memory.is_some()) && m.meets_target() == met);
+                .filter(|m| m.has_target() && m.meets_target() == met);
             judged.map(|m| m.scenario.as_str()).collect::<Vec<_>>().join("; ")
         };
         let (met, missed) = (names(true), names(false));
@@ -294,7 +400,8 @@ impl Kept {
     /// A table of all rows but those of other libraries.
     fn on_driver(&self) -> String {
         let mut text =
-            "\n| scenario | compared with | ratio | 95 % interval |\n| --- | --- | --- | --- |\n".to_owned();
+            "\n| scenario | by hand | ratio | 95 % interval | one statement | ratio |\n".to_owned();
+        text += &format!("|{}\n", " --- |".repeat(6));
         for row in self
             .rows
             .iter()
@@ -307,10 +414,18 @@ impl Kept {
             let ratio = row
                 .ratio
                 .map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
+            let statement = row.statement.as_ref();
+            let name = match statement {
+                Some(statement) if statement.name == row.baseline => "the same",
+                Some(statement) => statement.name.as_str(),
+                None => "not measured",
+            };
             let _ = writeln!(
                 text,
-                "| {} | {} | {ratio} | {interval} |",
-                row.scenario, row.baseline
+                "| {} | {} | {ratio} | {interval} | {name} | {} |",
+                row.scenario,
+                row.baseline,
+                shown_statement(statement)
             );
         }
         text + "\n"

@@ -3,7 +3,7 @@
 //! tree; full: six fields of each type); its data have a licence of their own, and are not here.
 
 use crate::pairs::{Rounds, alternate};
-use crate::report::{Measured, Report};
+use crate::report::{Measured, Report, Single};
 use crate::{Options, Result};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::spec::BinarySubtype;
@@ -424,7 +424,7 @@ pub async fn measure(name: &str, options: &Options, report: &mut Report) {
         Some((way, _)) => compare::<Full>(way, options).await,
         None => Err(format!("{name} is no shape").into()),
     };
-    report.add(Measured::of(name, "serde", Some(1.0), &pairs));
+    report.add(Measured::of(name, "serde", Some(1.0), Single::None, &pairs));
 }
 
 async fn compare<T>(way: &str, options: &Options) -> Result<crate::pairs::Pairs>

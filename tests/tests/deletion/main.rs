@@ -4,6 +4,7 @@
 mod deletion;
 mod detached;
 mod kept;
+mod memory;
 mod parts;
 mod restored;
 

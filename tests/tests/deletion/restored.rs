@@ -1012,6 +1012,40 @@ fn the_ids_of_missing_references_have_the_type_that_is_stored() {
 }
 
 type When = Option<DateTime>;
+/// Of a large tree the ids alone stay in memory, and its documents are read again.
+#[odm_tests::test]
+fn of_thousands_of_documents_those_below_another_one_wait_for_it() {
+    with_db(async |t| {
+        odm_tests::takes_long();
+        let odm = Odm::new(t.db.clone(), models![Purse, Transfer, Receipt]).unwrap();
+        odm.sync().await.unwrap();
+        let purses = odm.collection::<Purse>();
+        let ids = (1..=2).map(|id| NewPurse { id });
+        purses.insert_many(ids).await.unwrap();
+        // Every tenth transfer goes to the other purse.
+        let transfer = |id| NewTransfer {
+            id,
+            from: Ref::new(1),
+            to: Ref::new(if id % 10 == 0 { 2 } else { 1 }),
+        };
+        let receipt = |id| NewReceipt {
+            id,
+            transfer: Ref::new(id),
+        };
+        let (transfers, receipts) = (odm.collection::<Transfer>(), odm.collection::<Receipt>());
+        transfers.insert_many((0..1_500).map(transfer)).await.unwrap();
+        receipts.insert_many((0..1_500).map(receipt)).await.unwrap();
+        let done = purses.delete_all().await.unwrap();
+        assert_eq!((done.deleted, done.cascaded), (2, 3_000));
+        assert_eq!(purses.restore(1).await.unwrap(), restored(2_700));
+        assert_clean(&odm).await;
+        let waiting = transfers.with_deleted().find(|d| d.deleted_at.ne(None));
+        assert_eq!(waiting.count().await.unwrap(), 150);
+        assert_eq!(purses.restore(2).await.unwrap(), restored(300));
+        assert_clean(&odm).await;
+    });
+}
+
 type Instant = DateTime;
 
 /// One profile for each account, whose number is unique among those that are not deleted.

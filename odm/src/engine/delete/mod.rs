@@ -2,6 +2,7 @@
 
 mod detach;
 mod erase;
+pub(crate) mod level;
 mod restore;
 pub(crate) mod soft;
 pub(crate) mod tree;

@@ -18,12 +18,12 @@
 //! to it is deleted with it, and where it is not, the documents with the id of the deletion are restored. `tests/protocol/src/kept.rs` is
 //! the model of it.
 
-use crate::engine::delete::tree::{
-    Below, DeletionTree, DocumentKey, TreeLevel, TreeMeta, alive, deletion, document_key, fields, followers,
-    is_deleted, is_followed, token_at,
+use crate::engine::delete::level::{
+    DocumentKey, TreeLevel, TreeMeta, document_key, fields, is_deleted, parts, token_at,
 };
+use crate::engine::delete::tree::{Below, DeletionTree, alive, deletion, followers, is_followed};
 use crate::engine::delete::walk::{BATCH, asked_once};
-use crate::engine::parts;
+use crate::engine::parts::update as update_in_parts;
 use crate::graph::Graph;
 use crate::model::own_fields::{DELETION, Token};
 use crate::model::reference::OnDelete;
@@ -55,7 +55,7 @@ fn has_rules(graph: &Graph, meta: TreeMeta) -> bool {
 /// Changes the documents that match, with everything that follows.
 async fn change(cx: Cx<'_>, meta: TreeMeta, condition: Document, update: Document) -> Result<u64> {
     let update = UpdateManyWrite::by_library(meta, condition, update)?;
-    let made = parts::update(cx, 0, meta, Box::new(update)).await?;
+    let made = update_in_parts(cx, 0, meta, Box::new(update)).await?;
     Ok(made.outcome.counts.modified)
 }
 
@@ -124,6 +124,7 @@ async fn delete_matching(cx: Cx<'_>, meta: TreeMeta, filter: &Document, all: &mu
         }
         for document in roots {
             DeletionTree::new(meta, document, token)
+                .for_hooks()
                 .delete(cx, &together, &filter, all)
                 .await?;
         }
@@ -166,11 +167,12 @@ impl DeletionTree {
     async fn grow_free(&mut self, cx: &Cx<'_>, together: &HashSet<DocumentKey>) -> Result<Vec<TreeLevel>> {
         let graph = cx.odm.graph();
         let below = self.grow(cx, Below::Living, usize::MAX).await?;
-        for (meta, documents) in &self.levels {
-            let rules = Rules::for_model(graph, meta);
+        for level in &self.levels {
+            let rules = Rules::for_model(graph, level.meta);
             for rule in rules.restricting(false) {
-                for part in documents.chunks(BATCH) {
-                    self.is_free(cx, together, (rule, meta), part).await?;
+                for part in parts(level.documents.len()) {
+                    let documents = level.some(cx, part, |_| true).await?;
+                    self.is_free(cx, together, (rule, level.meta), &documents).await?;
                 }
             }
         }
@@ -192,7 +194,7 @@ impl DeletionTree {
         let condition = within(refers, &alive(holder));
         let fields = crate::graph::sync::fields_of([rule.edge]);
         let mut found = cx.every(holder, condition, fields).await?;
-        let is_deleted = |key: &DocumentKey| self.known.contains(key) || together.contains(key);
+        let is_deleted = |key: &DocumentKey| self.known.contains(key.0, &key.1) || together.contains(key);
         found.retain(|one| !is_deleted(&document_key(holder, one)));
         if found.is_empty() {
             return Ok(());
@@ -238,9 +240,10 @@ impl DeletionTree {
         self.take_over(&cx, &below).await?;
         let cascaded = self.delete_levels(&below, &changing(cx)).await?;
         // Those that match the condition, too, are counted as the one at the top.
-        let documents = below
-            .iter()
-            .flat_map(|(meta, documents)| documents.iter().map(|one| document_key(meta, one)));
+        let documents = below.iter().flat_map(|level| {
+            let documents = level.documents.iter();
+            documents.map(|one| (level.meta.collection, one.id.clone()))
+        });
         let matching = documents.filter(|key| together.contains(key)).count() as u64;
         all.outcome.counts.deleted += matching.min(cascaded);
         all.outcome.counts.cascaded += cascaded.saturating_sub(matching);
@@ -259,8 +262,11 @@ impl DeletionTree {
         }
         all.outcome.counts.deleted += deleted;
         // Hooks take them for removed.
-        let hooked = self.levels.iter().filter(|(meta, _)| meta.has_hooks());
-        let hooked = hooked.flat_map(|(meta, documents)| documents.iter().map(|one| (*meta, one.clone())));
+        let hooked = self.levels.iter().filter(|level| level.meta.has_hooks());
+        let hooked = hooked.flat_map(|level| {
+            let documents = level.read.iter().flatten();
+            documents.map(|one| (level.meta, one.clone()))
+        });
         all.gone.extend(hooked);
         match cx.session {
             Some(session) => {
@@ -278,7 +284,7 @@ impl DeletionTree {
             return Ok(());
         };
         let mut own = DeletionTree::with(meta, stored, self.token);
-        own.grow(cx, Below::Both, usize::MAX).await?;
+        own.read_below(cx, Below::Both, usize::MAX, None).await?;
         own.pass_to(cx, other).await
     }
 
@@ -300,7 +306,7 @@ impl DeletionTree {
             let Some(stored) = stored else { return Ok(()) };
             if !is_deleted(meta, &stored) {
                 let mut below = DeletionTree::with(meta, stored, self.token);
-                below.grow(&cx, Below::Deleted, usize::MAX).await?;
+                below.read_below(&cx, Below::Deleted, usize::MAX, None).await?;
                 below.leave_out_lacking(&cx).await?;
                 let Some(levels) = below.levels.get(1..).filter(|levels| !levels.is_empty()) else {
                     return Ok(());
@@ -343,7 +349,7 @@ impl DeletionTree {
             return Ok(());
         };
         let mut tree = DeletionTree::with(meta, stored, self.token);
-        tree.grow(&cx, Below::Both, usize::MAX).await?;
+        tree.read_below(&cx, Below::Both, usize::MAX, None).await?;
         let (_, top_lacks) = tree.leave_out_lacking(&cx).await?;
         if top_lacks {
             return Ok(());

@@ -6,39 +6,31 @@
 //! restored with it.
 
 use crate::Result;
+use crate::engine::delete::level::{
+    KnownDocuments, Marks, READ, TreeLevel, TreeMeta, document_key, fields, is_deleted, parts, token_at,
+};
 use crate::engine::delete::walk::BATCH;
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
-use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::Managed;
-use crate::model::meta::names::read_too;
 use crate::model::own_fields::{DELETION, RESTORING, Token};
 use crate::model::reference::OnDelete;
 use crate::plan::targets::{self, AddedReferences, Column, MissingReferences};
 use crate::rules::exists;
 use crate::rules::on_delete::Rules;
-use crate::store::batch::{document_id as id, ids, value};
+use crate::store::batch::{document_id as id, value};
 use crate::store::cx::{Cx, Statement};
-use crate::store::fields::{at, put};
+use crate::store::fields::put;
 use crate::store::filter::within;
 use crate::store::scopes::Scopes;
 use futures::future::BoxFuture;
-use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
-
-pub(crate) type TreeMeta = &'static DocumentMeta;
 
 /// Changes the documents of a type that match a condition by an update, and returns how many it has changed.
 pub(crate) type ChangeFn<'c> =
     dyn Fn(TreeMeta, Document, Document) -> BoxFuture<'c, Result<u64>> + Send + Sync + 'c;
-
-/// A document by its collection and id.
-pub(super) type DocumentKey = (&'static str, Key);
-
-pub(super) fn document_key(meta: TreeMeta, document: &RawDocumentBuf) -> DocumentKey {
-    (meta.collection, Key::of_bson(&id(document)))
-}
 
 /// The condition of documents that are not deleted.
 pub(in crate::engine) fn alive(meta: TreeMeta) -> Document {
@@ -86,25 +78,6 @@ fn stamped(meta: TreeMeta, mut update: Document) -> Document {
         }
     }
     update
-}
-
-/// The id of a deletion in one of these fields.
-pub(crate) fn token_at(document: &RawDocument, fields: &[&str]) -> Option<Token> {
-    fields.iter().find_map(|field| match at(document, field) {
-        Some(RawBsonRef::ObjectId(token)) => Some(token),
-        _ => None,
-    })
-}
-
-/// The time of its deletion, where a document is deleted and kept.
-fn deleted_at(meta: TreeMeta, document: &RawDocument) -> Option<Bson> {
-    let time = document.get(meta.soft_delete?).ok().flatten()?;
-    Bson::try_from(time).ok().filter(|time| *time != Bson::Null)
-}
-
-/// Whether a document is deleted and kept.
-pub(crate) fn is_deleted(meta: TreeMeta, document: &RawDocument) -> bool {
-    deleted_at(meta, document).is_some()
 }
 
 /// Whether documents are deleted with those that they refer to. The items of a bucket stay until the purge.
@@ -159,61 +132,22 @@ pub(crate) fn has_below(graph: &Graph, meta: TreeMeta) -> bool {
     graph.incoming(meta).any(|edge| is_below(edge, meta))
 }
 
-/// The fields that are read of documents: all of those whose hooks get them.
-pub(crate) fn fields(graph: &Graph, meta: TreeMeta) -> Document {
-    if meta.has_hooks() {
-        return Document::new();
-    }
-    let mut fields = Rules::for_model(graph, meta).fields;
-    fields.extend(doc! { DELETION: 1, RESTORING: 1 });
-    fields.extend(meta.soft_delete.map(|name| (name.to_owned(), Bson::Int32(1))));
-    for root in targets::roots(targets::dependent(graph, meta)) {
-        read_too(&mut fields, root);
-    }
-    fields
-}
-
-/// Documents of one type.
-pub(crate) type TreeLevel = (TreeMeta, Vec<RawDocumentBuf>);
-
 /// A document with those below it.
 #[derive(Debug)]
 pub(crate) struct DeletionTree {
     /// By the reference that led to them, each level behind those that it refers to.
     pub(super) levels: Vec<TreeLevel>,
-    pub(super) known: HashSet<DocumentKey>,
+    /// All documents that were read.
+    pub(super) known: KnownDocuments,
+    /// Those of them that were taken out of the levels.
+    left_out: KnownDocuments,
+    marks: Marks,
+    /// Whether the documents of types with hooks are kept as they were read, whatever their number.
+    for_hooks: bool,
     /// The id of the deletion.
     pub(super) token: Token,
     /// Whether this restoration has restored the document at the top: it may have been another one at the same time.
     has_restored_root: bool,
-}
-
-/// Deletes those of these documents again that were deleted when they were read and have been restored since, the last level first: with
-/// the time and the id of their deletion.
-async fn delete_again(levels: &[TreeLevel], change: &ChangeFn<'_>) -> Result<()> {
-    for (meta, documents) in levels.iter().rev() {
-        let Some(name) = meta.soft_delete else { continue };
-        let mut by_time: HashMap<Key, (Bson, Option<Token>, Vec<Bson>)> = HashMap::new();
-        for document in documents {
-            if let Some(time) = deleted_at(meta, document) {
-                let token = token_at(document, &[DELETION]);
-                let key = Key::of_bson(&doc! { "at": &time, "by": token }.into());
-                let (.., ids) = by_time.entry(key).or_insert_with(|| (time, token, Vec::new()));
-                ids.push(id(document));
-            }
-        }
-        for (time, token, ids) in by_time.into_values() {
-            let mut set = doc! { name: time };
-            set.extend(token.map(|token| (DELETION.to_owned(), token.into())));
-            for part in ids.chunks(BATCH) {
-                let restored = doc! { name: null, DELETION: { "$exists": false } };
-                let condition = within(doc! { "_id": { "$in": part } }, &restored);
-                let update = doc! { "$set": set.clone(), "$unset": { RESTORING: "" } };
-                change(meta, condition, stamped(meta, update)).await?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Documents that references name: by a field, and its value.
@@ -250,17 +184,33 @@ impl DeletionTree {
 
     /// The document alone, for what the deletion with this id has deleted.
     pub(super) fn with(meta: TreeMeta, document: RawDocumentBuf, token: Token) -> DeletionTree {
+        let (mut known, mut marks, mut top) =
+            (KnownDocuments::default(), Marks::default(), TreeLevel::new(meta));
+        known.insert(document_key(meta, &document));
+        top.add(&mut marks, &document);
         DeletionTree {
             token,
-            known: HashSet::from([document_key(meta, &document)]),
-            levels: vec![(meta, vec![document])],
+            known,
+            left_out: KnownDocuments::default(),
+            marks,
+            for_hooks: false,
+            levels: vec![top],
             has_restored_root: false,
         }
     }
 
+    /// The same for a deletion, which gives the documents of types with hooks to them.
+    pub(super) fn for_hooks(self) -> DeletionTree {
+        DeletionTree {
+            for_hooks: true,
+            ..self
+        }
+    }
+
+    /// The document at the top, which is kept as it was read.
     pub(super) fn root(&self) -> Option<(TreeMeta, &RawDocumentBuf)> {
-        let (meta, documents) = self.levels.first()?;
-        Some((meta, documents.first()?))
+        let top = self.levels.first()?;
+        Some((top.meta, top.read.as_ref()?.first()?))
     }
 
     /// Whether the document at the top was deleted by a deletion of the library when it was read.
@@ -276,51 +226,95 @@ impl DeletionTree {
 
     /// Reads the documents below, level by level, until there are more than `most`. Gives all that were found, also those that it had.
     pub(crate) async fn grow(&mut self, cx: &Cx<'_>, which: Below, most: usize) -> Result<Vec<TreeLevel>> {
-        let graph = cx.odm.graph();
-        let root = self.root().map(|(meta, root)| document_key(meta, root));
-        let mut seen: HashSet<DocumentKey> = root.into_iter().collect();
         let mut all = Vec::new();
-        let mut level = 0;
-        while let Some((meta, documents)) = self.levels.get(level)
+        self.read_below(cx, which, most, Some(&mut all)).await?;
+        Ok(all)
+    }
+
+    /// The same. Those that were found are given where there is a place for them.
+    pub(crate) async fn read_below(
+        &mut self,
+        cx: &Cx<'_>,
+        which: Below,
+        most: usize,
+        mut all: Option<&mut Vec<TreeLevel>>,
+    ) -> Result<()> {
+        let graph = cx.odm.graph();
+        // Where it has documents already, they are read again.
+        let mut seen = (self.known.len() > 1).then(KnownDocuments::default);
+        if let (Some(seen), Some((meta, root))) = (&mut seen, self.root()) {
+            seen.insert(document_key(meta, root));
+        }
+        let mut at = 0;
+        while let Some(level) = self.levels.get(at)
             && self.known.len() <= most
         {
+            let (meta, documents) = (level.meta, level.documents.len());
             let rules = Rules::for_model(graph, meta);
-            let mut more = Vec::new();
+            let (mut more, mut found) = (Vec::new(), Vec::new());
             for rule in rules.list.iter().filter(|rule| which.follows(rule.edge, meta)) {
                 let holder = rule.edge.holder;
-                for part in documents.chunks(BATCH) {
-                    let Some(refers) = rule.holders(part) else {
-                        continue;
+                for part in parts(documents) {
+                    let refers = match self.levels.get(at) {
+                        Some(level) => level.holders(cx, rule, part).await?,
+                        None => None,
                     };
+                    let Some(refers) = refers else { continue };
                     let condition = within(refers, &which.condition(holder, self.token));
-                    let found = cx.every(holder, condition, fields(graph, holder)).await?;
-                    more.push((holder, found));
+                    let (mut new, mut any) = (TreeLevel::new(holder), TreeLevel::new(holder));
+                    let take = |document: &RawDocumentBuf| {
+                        let key = document_key(holder, document);
+                        if seen.as_mut().is_some_and(|seen| !seen.insert(key.clone())) {
+                            return false;
+                        }
+                        let is_new = self.known.insert(key);
+                        if self.known.len() > READ && !(self.for_hooks && holder.has_hooks()) {
+                            (new.read, any.read) = (None, None);
+                        }
+                        if is_new {
+                            new.add(&mut self.marks, document);
+                        }
+                        if all.is_some() && (is_new || seen.is_some()) {
+                            any.add(&mut self.marks, document);
+                        }
+                        self.known.len() > most
+                    };
+                    cx.each_until(holder, condition, fields(graph, holder), BATCH, take)
+                        .await?;
+                    more.push(new);
+                    found.push(any);
                 }
             }
-            for (holder, mut found) in more {
-                found.retain(|one| seen.insert(document_key(holder, one)));
-                let new = found
-                    .iter()
-                    .filter(|one| self.known.insert(document_key(holder, one)));
-                let new: Vec<RawDocumentBuf> = new.cloned().collect();
-                if !new.is_empty() {
-                    self.levels.push((holder, new));
-                }
-                if !found.is_empty() {
-                    all.push((holder, found));
-                }
+            self.levels
+                .extend(more.into_iter().filter(|level| !level.is_empty()));
+            if let Some(all) = &mut all {
+                all.extend(found.into_iter().filter(|level| !level.is_empty()));
             }
-            level += 1;
+            self.shrink();
+            at += 1;
         }
-        Ok(all)
+        Ok(())
+    }
+
+    /// Of a large tree, only the document at the top stays as it was read.
+    fn shrink(&mut self) {
+        if self.known.len() <= READ {
+            return;
+        }
+        for level in self.levels.iter_mut().skip(1) {
+            if !(self.for_hooks && level.meta.has_hooks()) {
+                level.read = None;
+            }
+        }
     }
 
     /// Deletes these documents, the last level first.
     pub(crate) async fn delete_levels(&self, levels: &[TreeLevel], change: &ChangeFn<'_>) -> Result<u64> {
         let mut deleted = 0;
-        for (meta, documents) in levels.iter().rev() {
-            for part in documents.chunks(BATCH) {
-                let condition = within(doc! { "_id": { "$in": ids(part) } }, &alive(meta));
+        for level in levels.iter().rev() {
+            let meta = level.meta;
+            for part in level.ids(|_| true) {
+                let condition = within(doc! { "_id": { "$in": part } }, &alive(meta));
                 deleted += change(meta, condition, deletion(meta, self.token)).await?;
             }
         }
@@ -330,18 +324,39 @@ impl DeletionTree {
     /// Restores those of these documents that the deletion has deleted, the first level first.
     pub(super) async fn restore_levels(&self, levels: &[TreeLevel], change: &ChangeFn<'_>) -> Result<u64> {
         let mut restored = 0;
-        for (meta, documents) in levels {
-            let deleted: Vec<Bson> = documents
-                .iter()
-                .filter(|document| is_deleted(meta, document))
-                .map(id)
-                .collect();
-            for part in deleted.chunks(BATCH) {
+        for level in levels {
+            let meta = level.meta;
+            for part in level.ids(|one| self.marks.is_deleted(one)) {
                 let condition = within(doc! { "_id": { "$in": part } }, &of_deletion(meta, self.token));
                 restored += change(meta, condition, restoration(meta, None)).await?;
             }
         }
         Ok(restored)
+    }
+
+    /// Deletes those of these documents again that were deleted when they were read and have been restored since, the last level first:
+    /// with the time and the id of their deletion.
+    async fn delete_them_again(&self, levels: &[TreeLevel], change: &ChangeFn<'_>) -> Result<()> {
+        for level in levels.iter().rev() {
+            let meta = level.meta;
+            let Some(name) = meta.soft_delete else { continue };
+            for documents in level.by_mark() {
+                let mark = documents.first().and_then(|one| self.marks.of(one));
+                let Some((mark, time)) = mark.and_then(|mark| Some((mark, mark.deleted_at.as_ref()?))) else {
+                    continue;
+                };
+                let mut set = doc! { name: time };
+                set.extend(mark.deletion.map(|token| (DELETION.to_owned(), token.into())));
+                for part in documents.chunks(BATCH) {
+                    let part: Vec<Bson> = part.iter().map(|one| one.id.to_bson()).collect();
+                    let restored = doc! { name: null, DELETION: { "$exists": false } };
+                    let condition = within(doc! { "_id": { "$in": part } }, &restored);
+                    let update = doc! { "$set": set.clone(), "$unset": { RESTORING: "" } };
+                    change(meta, condition, stamped(meta, update)).await?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Restores the document at the top, and then the others: whether it was deleted, and how many others.
@@ -431,30 +446,75 @@ impl DeletionTree {
 
     /// Deletes those documents again that were deleted when they were read and have been restored since.
     pub(crate) async fn delete_again(&self, change: &ChangeFn<'_>) -> Result<()> {
-        delete_again(&self.levels, change).await
+        self.delete_them_again(&self.levels, change).await
     }
 
     /// The targets without which the deleted documents of the tree can't be there: those of their references with `cascade` or
     /// `restrict` that are deleted or missing, and not in the tree.
     pub(crate) async fn missing_targets(&self, cx: &Cx<'_>) -> Result<Vec<MissingReferences>> {
         let graph = cx.odm.graph();
-        let mut refs: Vec<AddedReferences> = Vec::new();
-        for (meta, documents) in &self.levels {
-            let deleted = documents.iter().filter(|document| is_deleted(meta, document));
-            targets::add_dependent(graph, meta, deleted, &mut refs)?;
-        }
-        let mut own: HashMap<Column, HashSet<Key>> = HashMap::new();
-        for column in refs.iter().map(|one| one.column(graph)) {
-            let keys = own.entry(column).or_default();
-            let levels = self.levels.iter().filter(|(meta, _)| meta.collection == column.0);
-            for document in levels.flat_map(|(_, documents)| documents) {
-                keys.extend(value(document, column.1).map(|key| Key::of_bson(&key)));
-            }
-        }
+        let own = self.own_keys(cx).await?;
         // A target of another tenant is there, too.
         let odm = cx.odm.clone().with_scopes(Scopes::default());
         let whole = Cx { odm: &odm, ..*cx };
-        exists::missing_besides(&whole, graph, &refs, &own).await
+        let is_own = |column: Column, key: &Key| match own.get(&column) {
+            Some(keys) => keys.contains(key),
+            None => column.1 == "_id" && self.has(column.0, key),
+        };
+        let (mut refs, mut documents): (Vec<AddedReferences>, usize) = (Vec::new(), 0);
+        let mut missing: Vec<MissingReferences> = Vec::new();
+        for level in &self.levels {
+            if targets::dependent(graph, level.meta).next().is_none() {
+                continue;
+            }
+            for part in parts(level.documents.len()) {
+                let deleted = level.some(cx, part, |one| self.marks.is_deleted(one)).await?;
+                targets::add_dependent(graph, level.meta, deleted.iter(), &mut refs)?;
+                documents += deleted.len();
+                if documents > READ {
+                    let part = exists::missing_besides(&whole, graph, &refs, is_own).await?;
+                    targets::add_missing(&mut missing, part);
+                    (refs, documents) = (Vec::new(), 0);
+                }
+            }
+        }
+        let part = exists::missing_besides(&whole, graph, &refs, is_own).await?;
+        targets::add_missing(&mut missing, part);
+        Ok(missing)
+    }
+
+    /// Whether one of its documents has this id.
+    fn has(&self, collection: &str, id: &Key) -> bool {
+        self.known.contains(collection, id) && !self.left_out.contains(collection, id)
+    }
+
+    /// The values of its documents by which others refer to them, other than by their ids.
+    async fn own_keys(&self, cx: &Cx<'_>) -> Result<HashMap<Column, HashSet<Key>>> {
+        let graph = cx.odm.graph();
+        let mut own: HashMap<Column, HashSet<Key>> = HashMap::new();
+        for edge in self
+            .levels
+            .iter()
+            .flat_map(|level| targets::dependent(graph, level.meta))
+        {
+            let columns = edge
+                .targets
+                .iter()
+                .map(|target| (target.meta.collection, edge.by()));
+            for column in columns.filter(|column| column.1 != "_id") {
+                own.entry(column).or_default();
+            }
+        }
+        for (column, keys) in &mut own {
+            for level in self
+                .levels
+                .iter()
+                .filter(|level| level.meta.collection == column.0)
+            {
+                level.add_keys(cx, *column, keys).await?;
+            }
+        }
+        Ok(own)
     }
 
     /// Leaves out what also lies below another document of this deletion that is not in the tree: it is restored with the last of them.
@@ -475,7 +535,7 @@ impl DeletionTree {
             let keys = found.iter().filter_map(|document| value(document, by));
             others.extend(keys.map(|key| ((target.collection, by), Key::of_bson(&key))));
         }
-        if self.leave_out(graph, others, is_below).is_empty() {
+        if self.leave_out(cx, others, is_below).await?.is_empty() {
             return Ok(missing);
         }
         self.missing_targets(cx).await
@@ -490,56 +550,70 @@ impl DeletionTree {
             let edges: Vec<&Edge> = targets::dependent(graph, meta).collect();
             is_deleted(meta, root) && names_one(&edges, root, &lacking)
         });
-        Ok((self.leave_out(graph, lacking, |_, _| true), top_lacks))
+        Ok((self.leave_out(cx, lacking, |_, _| true).await?, top_lacks))
     }
 
     /// Deletes those documents again whose target was deleted while they were restored.
     pub(super) async fn delete_lacking(&mut self, cx: &Cx<'_>, change: &ChangeFn<'_>) -> Result<()> {
         let (lost, _) = self.leave_out_lacking(cx).await?;
-        delete_again(&lost, change).await
+        self.delete_them_again(&lost, change).await
     }
 
     /// Takes the deleted documents out that refer to one of these, and then those that refer to a document that was taken out.
-    fn leave_out(
+    async fn leave_out(
         &mut self,
-        graph: &Graph,
+        cx: &Cx<'_>,
         mut named: NamedKeys,
         which: fn(&Edge, TreeMeta) -> bool,
-    ) -> Vec<TreeLevel> {
+    ) -> Result<Vec<TreeLevel>> {
+        let graph = cx.odm.graph();
         let mut out: Vec<TreeLevel> = Vec::new();
         let mut before = None;
         while !named.is_empty() && before != Some(out.len()) {
             before = Some(out.len());
-            for (meta, documents) in self.levels.iter_mut().skip(1) {
+            for level in self.levels.iter_mut().skip(1) {
+                let meta = level.meta;
                 let is_one = |edge: &&Edge| edge.targets.iter().any(|target| which(edge, target.meta));
                 let edges: Vec<&Edge> = targets::dependent(graph, meta).filter(is_one).collect();
-                let goes = |one: &RawDocumentBuf| is_deleted(meta, one) && names_one(&edges, one, &named);
-                let (gone, left): (Vec<_>, Vec<_>) = std::mem::take(documents).into_iter().partition(goes);
-                *documents = left;
+                let mut gone = HashSet::new();
+                for part in parts(level.documents.len()) {
+                    if edges.is_empty() {
+                        break;
+                    }
+                    let marks = &self.marks;
+                    for one in level.some(cx, part, |one| marks.is_deleted(one)).await? {
+                        if !names_one(&edges, &one, &named) {
+                            continue;
+                        }
+                        for by in graph.incoming(meta).map(Edge::by) {
+                            let key = value(&one, by).map(|key| Key::of_bson(&key));
+                            named.extend(key.map(|key| ((meta.collection, by), key)));
+                        }
+                        gone.insert(Key::of_bson(&id(&one)));
+                    }
+                }
                 if gone.is_empty() {
                     continue;
                 }
-                for by in graph.incoming(meta).map(Edge::by) {
-                    let keys = gone.iter().filter_map(|one| value(one, by));
-                    named.extend(keys.map(|key| ((meta.collection, by), Key::of_bson(&key))));
+                out.push(level.take(&gone));
+                for id in gone {
+                    self.left_out.insert((meta.collection, id));
                 }
-                out.push((*meta, gone));
             }
         }
         let mut at = 0;
-        self.levels.retain(|(_, documents)| {
+        self.levels.retain(|level| {
             at += 1;
-            at == 1 || !documents.is_empty()
+            at == 1 || !level.is_empty()
         });
-        out
+        Ok(out)
     }
 
     /// Gives those of the tree that the deletion has deleted the id of another deletion, with which they are restored then.
     pub(super) async fn pass_to(&self, cx: &Cx<'_>, token: Token) -> Result<()> {
-        for (meta, documents) in self.levels.iter().skip(1) {
-            let deleted = documents.iter().filter(|document| is_deleted(meta, document));
-            let deleted: Vec<Bson> = deleted.map(id).collect();
-            for part in deleted.chunks(BATCH) {
+        for level in self.levels.iter().skip(1) {
+            let meta = level.meta;
+            for part in level.ids(|one| self.marks.is_deleted(one)) {
                 let passed = Statement {
                     filter: within(doc! { "_id": { "$in": part } }, &of_deletion(meta, self.token)),
                     update: doc! { "$set": { DELETION: token } },
@@ -553,14 +627,17 @@ impl DeletionTree {
 
     /// Takes what an interrupted deletion or restoration of one of these documents has left deleted below it into this deletion.
     pub(super) async fn take_over(&self, cx: &Cx<'_>, levels: &[TreeLevel]) -> Result<()> {
-        for (meta, documents) in levels {
-            for document in documents {
-                let begun = token_at(document, &[DELETION, RESTORING]);
+        for level in levels {
+            for (at, one) in level.documents.iter().enumerate() {
+                let begun = self.marks.of(one).and_then(|mark| mark.begun);
                 let Some(begun) = begun.filter(|begun| *begun != self.token) else {
                     continue;
                 };
-                let mut inner = DeletionTree::with(meta, document.clone(), begun);
-                inner.grow(cx, Below::Both, usize::MAX).await?;
+                let Some(document) = level.some(cx, at..at + 1, |_| true).await?.pop() else {
+                    continue;
+                };
+                let mut inner = DeletionTree::with(level.meta, document, begun);
+                inner.read_below(cx, Below::Both, usize::MAX, None).await?;
                 inner.pass_to(cx, self.token).await?;
             }
         }
@@ -584,12 +661,13 @@ impl DeletionTree {
         let edge = &cx.odm.graph()[missing.target.edge];
         let keys: Vec<Bson> = missing.keys.iter().map(|(_, value)| value.clone()).collect();
         let refers = edge.holders_of(missing.target, keys);
-        for (meta, documents) in &self.levels {
+        for level in &self.levels {
+            let meta = level.meta;
             if meta.collection != edge.holder.collection {
                 continue;
             }
-            for part in documents.chunks(BATCH) {
-                let place = within(doc! { "_id": { "$in": ids(part) } }, &alive(meta));
+            for part in level.ids(|_| true) {
+                let place = within(doc! { "_id": { "$in": part } }, &alive(meta));
                 let named = within(refers.clone(), &place);
                 if !cx.few(meta, named, doc! { "_id": 1 }, 1).await?.is_empty() {
                     return Ok(true);

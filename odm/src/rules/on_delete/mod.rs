@@ -158,6 +158,17 @@ impl<'g> OnDeleteRule<'g> {
         (!named.is_empty()).then(|| filter::all([doc! { "_id": { "$in": named } }, refers]))
     }
 
+    /// Whether the ids of documents are enough to find those that refer to them.
+    pub(crate) fn is_by_id(&self) -> bool {
+        self.back.is_none() && self.edge.by() == "_id"
+    }
+
+    /// The condition of the documents that refer to one with these ids, where they are enough.
+    pub(crate) fn holders_of_ids(&self, ids: impl Iterator<Item = Bson>) -> Option<Document> {
+        let keys: Vec<Bson> = ids.filter(is_comparable).collect();
+        (!keys.is_empty()).then(|| self.edge.holders_of(self.target, keys))
+    }
+
     /// The update that takes the references to these documents out of their holders.
     pub(crate) fn detachment<'d>(
         &self,

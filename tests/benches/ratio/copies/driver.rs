@@ -68,6 +68,52 @@ struct Numbers {
     average: f64,
 }
 
+/// A product as the library stores it.
+#[derive(Deserialize)]
+struct Whole {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    parts: Vec<Copied>,
+    reviews: Vec<Review>,
+    review_count: i64,
+    rating: Rating,
+}
+
+#[derive(Deserialize)]
+struct Copied {
+    name: String,
+    price: f64,
+}
+
+#[derive(Deserialize)]
+struct Rating {
+    sum: f64,
+    count: i64,
+}
+
+/// One `updateMany`, as it is.
+pub async fn rename(db: &Database, device: i32, name: &str) -> Result<u64> {
+    let events: Collection<Document> = db.collection("events");
+    let update = doc! { "$set": { "name": name } };
+    let updated = events.update_many(doc! { "device": device }, update).await?;
+    Ok(updated.modified_count)
+}
+
+/// One `insertOne`, with a copy that is known already.
+pub async fn insert_alone(db: &Database, message: &NewLogMsg, ipaddr: &str) -> Result<()> {
+    let stored = Message {
+        id: ObjectId::new(),
+        time: message.time,
+        pid: message.pid,
+        message: &message.message,
+        host: *message.host.key(),
+        ipaddr,
+    };
+    db.collection::<Message>("logmsg").insert_one(&stored).await?;
+    Ok(())
+}
+
 /// The part of a product that a page shows.
 #[derive(Debug, PartialEq)]
 pub struct Page {
@@ -227,12 +273,50 @@ impl OnDriver {
         Ok(newest.await?)
     }
 
-    /// One `updateMany`, as it is.
-    pub async fn rename(&self, device: i32, name: &str) -> Result<u64> {
-        let events: Collection<Document> = self.db.collection("events");
-        let update = doc! { "$set": { "name": name } };
-        let updated = events.update_many(doc! { "device": device }, update).await?;
-        Ok(updated.modified_count)
+    /// Renames a device and then the copies of its name: a mark in the device says so until all are renamed.
+    pub async fn rename_in_steps(&self, device: i32, name: &str) -> Result<u64> {
+        let devices: Collection<Document> = self.db.collection("devices");
+        let marked = doc! { "$set": { "name": name, "renaming": true } };
+        devices.update_one(doc! { "_id": device }, marked).await?;
+        let renamed = rename(&self.db, device, name).await?;
+        // Another one may have renamed it again meanwhile.
+        let cleared = doc! { "$unset": { "renaming": "" } };
+        devices
+            .update_one(doc! { "_id": device, "name": name }, cleared)
+            .await?;
+        Ok(renamed)
+    }
+
+    /// Events with the copies that are stored beside their devices.
+    pub async fn events_with_copies(&self, from: i32, to: i32) -> Result<Vec<(i32, String)>> {
+        let events = self.db.collection::<Device>("events");
+        let found = events.find(doc! { "_id": { "$gte": from, "$lt": to } });
+        let found = found.projection(doc! { "name": 1 });
+        let events: Vec<Device> = found.await?.try_collect().await?;
+        Ok(events.into_iter().map(|event| (event.id, event.name)).collect())
+    }
+
+    /// A page of a product from the copies that are stored in it.
+    pub async fn page_with_copies(&self, id: i32) -> Result<Page> {
+        let products = self.db.collection::<Whole>("products");
+        let product = products.find_one(doc! { "_id": id }).await?;
+        let product = product.ok_or("a product is missing")?;
+        Ok(Page {
+            id: product.id,
+            name: product.name,
+            parts: product
+                .parts
+                .into_iter()
+                .map(|part| (part.name, part.price))
+                .collect(),
+            reviews: product
+                .reviews
+                .into_iter()
+                .map(|review| (review.at, review.author, review.text))
+                .collect(),
+            count: product.review_count,
+            rating: product.rating.sum / product.rating.count as f64,
+        })
     }
 
     /// Events with the names of their devices, by one more query.

@@ -8,8 +8,8 @@ mod driver;
 mod model;
 
 use crate::other::{Library, Outcome, Program};
-use crate::pairs::{Pairs, Rounds, alternate};
-use crate::report::{Measured, Report};
+use crate::pairs::{Pairs, Rounds, alternate, alternate_three};
+use crate::report::{Measured, Report, Single};
 use crate::{Options, Result};
 use driver::OnDriver;
 use futures::TryStreamExt;
@@ -49,14 +49,14 @@ const TO_ONE: &str = "joins 1,000 × 1";
 const CHILDREN: &str = "joins 100 × newest 10";
 const CHILDREN_EACH: &str = "joins 100 × newest 10 by queries";
 
-/// The ways in which each is executed, other than the library's `include`.
+/// The ways in which each is executed, other than the library's `include`. The first is the code by hand, which is compared with one
+/// statement too: an `aggregate` with `$lookup`.
 const SIDES: [(&str, &[&str]); 8] = [
     (
         SHARED,
         &[
             "$in",
             "N+1",
-            "$lookup",
             "lookup()",
             "Mongoose",
             "Mongoose lean",
@@ -64,21 +64,14 @@ const SIDES: [(&str, &[&str]); 8] = [
             "Beanie, each",
         ],
     ),
-    (FEW_PARTS, &["$in", "$lookup", "lookup()"]),
-    (OWN, &["$in", "$lookup", "lookup()"]),
-    (FEW_PRODUCTS, &["$in", "$lookup", "lookup()"]),
-    (ONE_PRODUCT, &["$in", "$lookup", "lookup()"]),
-    (TO_ONE, &["$in", "$lookup", "lookup()", "Mongoose", "Beanie"]),
+    (FEW_PARTS, &["$in", "lookup()"]),
+    (OWN, &["$in", "lookup()"]),
+    (FEW_PRODUCTS, &["$in", "lookup()"]),
+    (ONE_PRODUCT, &["$in", "lookup()"]),
+    (TO_ONE, &["$in", "lookup()", "Mongoose", "Beanie"]),
     (
         CHILDREN,
-        &[
-            "finds at once",
-            "$lookup",
-            "N+1",
-            "lookup()",
-            "Mongoose",
-            "Beanie",
-        ],
+        &["finds at once", "N+1", "lookup()", "Mongoose", "Beanie"],
     ),
     (CHILDREN_EACH, &["finds at once", "N+1", "Mongoose", "Beanie"]),
 ];
@@ -144,6 +137,15 @@ struct Joins {
     ids: Vec<ObjectId>,
 }
 
+/// How many products are asked for, and how many times in a block.
+fn few(group: &str) -> (Option<usize>, usize) {
+    if group == FEW_PRODUCTS {
+        (Some(FEW), 16)
+    } else {
+        (None, 1)
+    }
+}
+
 /// The mean time of a query over this number of runs. The results are freed after the time is taken.
 async fn time<T>(times: usize, mut query: impl AsyncFnMut() -> Result<T>) -> Result<Duration> {
     let mut results = Vec::with_capacity(times);
@@ -170,6 +172,27 @@ async fn pairs<T: PartialEq + std::fmt::Debug>(
         rounds,
         async || time(times, &mut ours).await,
         async || time(times, &mut theirs).await,
+    )
+    .await
+}
+
+/// The same with one statement as a third side.
+async fn pairs_of_three<T: PartialEq + std::fmt::Debug>(
+    rounds: Rounds,
+    times: usize,
+    mut ours: impl AsyncFnMut() -> Result<T>,
+    mut theirs: impl AsyncFnMut() -> Result<T>,
+    mut statement: impl AsyncFnMut() -> Result<T>,
+) -> Result<Pairs> {
+    let (first, second, third) = (ours().await?, theirs().await?, statement().await?);
+    if first != second || first != third {
+        return Err("the sides of a comparison give different documents".into());
+    }
+    alternate_three(
+        rounds,
+        async || time(times, &mut ours).await,
+        async || time(times, &mut theirs).await,
+        async || time(times, &mut statement).await,
     )
     .await
 }
@@ -284,25 +307,13 @@ impl Joins {
             (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "$in") => (
                 "driver: find, find by $in, HashMap",
                 ON_DRIVER,
-                self.of_parts(group, rounds(80), async |limit: Option<usize>| {
-                    self.driver.parts_by_in(limit.map(|n| n as i64)).await
-                })
-                .await,
+                self.of_parts_and_statement(group, rounds(40)).await,
             ),
             (SHARED, "N+1") => (
                 "driver: find, find_one for each part",
                 AHEAD,
                 self.of_parts(group, rounds(8), async |_| self.driver.parts_one_by_one().await)
                     .await,
-            ),
-            (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "$lookup") => (
-                "driver: aggregate with $lookup, put in order",
-                if group == SHARED { AHEAD } else { NO_TARGET },
-                self.of_parts(group, rounds(40), async |limit: Option<usize>| {
-                    let limit = limit.map(|n| doc! { "$limit": n as i64 });
-                    self.driver.parts_by_lookup(limit).await
-                })
-                .await,
             ),
             (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "lookup()") => (
                 "this library: include, lookup",
@@ -315,19 +326,7 @@ impl Joins {
             (ONE_PRODUCT, "$in") => (
                 "driver: find_one, find by $in, HashMap",
                 ON_DRIVER,
-                self.of_one(rounds(100), async |id| self.driver.parts_of_one(id).await)
-                    .await,
-            ),
-            (ONE_PRODUCT, "$lookup") => (
-                "driver: aggregate with $match and $lookup, put in order",
-                NO_TARGET,
-                self.of_one(rounds(100), async |id| {
-                    let found = self
-                        .driver
-                        .parts_by_lookup(Some(doc! { "$match": { "_id": id } }));
-                    found.await?.pop().ok_or_else(|| "a product is missing".into())
-                })
-                .await,
+                self.of_one_and_statement(rounds(100)).await,
             ),
             (ONE_PRODUCT, "lookup()") => (
                 "this library: include, lookup",
@@ -338,21 +337,11 @@ impl Joins {
             (TO_ONE, "$in") => (
                 "driver: find, find by $in, HashMap",
                 ON_DRIVER,
-                pairs(
-                    rounds(80),
-                    2,
-                    async || self.makers().await,
-                    async || self.driver.makers_by_in().await,
-                )
-                .await,
-            ),
-            (TO_ONE, "$lookup") => (
-                "driver: aggregate with $lookup",
-                NO_TARGET,
-                pairs(
+                pairs_of_three(
                     rounds(40),
                     2,
                     async || self.makers().await,
+                    async || self.driver.makers_by_in().await,
                     async || self.driver.makers_by_lookup().await,
                 )
                 .await,
@@ -371,21 +360,11 @@ impl Joins {
             (CHILDREN | CHILDREN_EACH, "finds at once") => (
                 "driver: find, find with sort and limit for each host, all at once",
                 ON_DRIVER,
-                pairs(
+                pairs_of_three(
                     rounds(30),
                     1,
                     async || self.messages_of(group).await,
                     async || self.driver.messages_at_once().await,
-                )
-                .await,
-            ),
-            (CHILDREN, "$lookup") => (
-                "driver: aggregate with $lookup, whose pipeline sorts and limits",
-                ON_DRIVER,
-                pairs(
-                    rounds(30),
-                    1,
-                    async || self.messages().await,
                     async || self.driver.messages_by_lookup().await,
                 )
                 .await,
@@ -414,7 +393,49 @@ impl Joins {
             ),
             _ => return self.compare_with_library(group, side, rounds(20)).await,
         };
-        Ok(Measured::of(&row(group, side), baseline, target, &pairs))
+        let single = match (group, side) {
+            (SHARED, "$in") => Single::Is("driver: aggregate with $lookup", AHEAD),
+            (CHILDREN, "finds at once") => Single::Is(
+                "driver: aggregate with $lookup, whose pipeline sorts and limits",
+                ON_DRIVER,
+            ),
+            (_, "$in" | "finds at once") => Single::Is("driver: aggregate with $lookup", NO_TARGET),
+            _ => Single::None,
+        };
+        Ok(Measured::of(&row(group, side), baseline, target, single, &pairs))
+    }
+
+    /// A join of products with their parts, by hand and by one statement.
+    async fn of_parts_and_statement(&self, group: &str, rounds: Rounds) -> Result<Pairs> {
+        let (limit, times) = few(group);
+        let stage = || limit.map(|n| doc! { "$limit": n as i64 });
+        pairs_of_three(
+            rounds,
+            times,
+            async || self.parts(limit.map(|n| n as u64)).await,
+            async || self.driver.parts_by_in(limit.map(|n| n as i64)).await,
+            async || self.driver.parts_by_lookup(stage()).await,
+        )
+        .await
+    }
+
+    /// A join of one product with its parts, by hand and by one statement.
+    async fn of_one_and_statement(&self, rounds: Rounds) -> Result<Pairs> {
+        let mut ours_next = self.ids.iter().copied().cycle();
+        let (mut theirs_next, mut statement_next) = (ours_next.clone(), ours_next.clone());
+        let next = |ids: &mut dyn Iterator<Item = ObjectId>| ids.next().ok_or("there are no products");
+        pairs_of_three(
+            rounds,
+            24,
+            async || self.parts_of_one(next(&mut ours_next)?).await,
+            async || self.driver.parts_of_one(next(&mut theirs_next)?).await,
+            async || {
+                let stage = doc! { "$match": { "_id": next(&mut statement_next)? } };
+                let mut found = self.driver.parts_by_lookup(Some(stage)).await?;
+                found.pop().ok_or_else(|| "a product is missing".into())
+            },
+        )
+        .await
     }
 
     /// A join of products with their parts: of all products, or of few.
@@ -424,11 +445,7 @@ impl Joins {
         rounds: Rounds,
         mut theirs: impl AsyncFnMut(Option<usize>) -> Result<Vec<(Product, Vec<Part>)>>,
     ) -> Result<Pairs> {
-        let (limit, times) = if group == FEW_PRODUCTS {
-            (Some(FEW), 16)
-        } else {
-            (None, 1)
-        };
+        let (limit, times) = few(group);
         pairs(
             rounds,
             times,
@@ -512,7 +529,13 @@ impl Joins {
             (_, outcome) => Err(format!("{outcome:?} is not {expected:?}").into()),
         })
         .await;
-        Ok(Measured::of(&row(group, side), baseline, AHEAD, &pairs))
+        Ok(Measured::of(
+            &row(group, side),
+            baseline,
+            AHEAD,
+            Single::None,
+            &pairs,
+        ))
     }
 
     /// What any library's join has to give.

@@ -6,7 +6,7 @@ mod model;
 
 use crate::other::{Library, Outcome, Program};
 use crate::pairs::{Pairs, Rounds, alternate};
-use crate::report::{Measured, Report};
+use crate::report::{Measured, Report, Single};
 use crate::{Options, Result};
 use futures::TryStreamExt;
 use model::{ForeignKey, Nested, Small};
@@ -189,7 +189,12 @@ impl Libraries {
             "driver" => "driver: the same by hand".to_owned(),
             other => format!("{other}: the same"),
         };
-        Measured::of(&row(task, side), &baseline, None, &pairs)
+        let single = if side == "driver" {
+            Single::Baseline
+        } else {
+            Single::None
+        };
+        Measured::of(&row(task, side), &baseline, None, single, &pairs)
     }
 
     async fn pairs(&self, task: &str, side: &str, uri: &str, db: &Database, rounds: Rounds) -> Result<Pairs> {

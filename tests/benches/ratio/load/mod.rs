@@ -5,8 +5,8 @@
 
 pub mod model;
 
-use crate::pairs::{Rounds, alternate};
-use crate::report::{Calls, Measured, Report};
+use crate::pairs::{Rounds, alternate, alternate_three};
+use crate::report::{Calls, Measured, Report, Single};
 use crate::{Options, Result};
 use futures::future::join_all;
 use model::{Channel, Line, LineBucket, Message, Meter, NewChannel, Reading};
@@ -205,6 +205,7 @@ impl Load {
             &name(case, how),
             "the same by one process in sequence",
             None,
+            Single::None,
             &pairs,
         );
         Ok(measured.with_calls(calls))
@@ -267,9 +268,22 @@ impl Load {
                 Err(format!("{} of {children} were deleted", deleted.deleted_count).into())
             }
         };
-        let pairs = alternate(Rounds::new(pairs), ours, theirs).await;
+        let statement = async || {
+            let channel = self.store_tree().await?;
+            let messages = self.odm.database().collection::<Raw>("messages");
+            let started = Instant::now();
+            let deleted = messages.delete_many(doc! { "channel": channel }).await?;
+            let took = started.elapsed();
+            if deleted.deleted_count == children {
+                Ok(took)
+            } else {
+                Err(format!("{} of {children} were deleted", deleted.deleted_count).into())
+            }
+        };
+        let pairs = alternate_three(Rounds::new(pairs), ours, theirs, statement).await;
         let baseline = "driver: delete_many of both, delete_one";
-        Ok(Measured::of(CASCADE, baseline, None, &pairs))
+        let single = Single::Is("driver: delete_many of the children", None);
+        Ok(Measured::of(CASCADE, baseline, None, single, &pairs))
     }
 }
 
