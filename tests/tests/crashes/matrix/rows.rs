@@ -153,7 +153,7 @@ fn fields() -> Edge {
             row!("replace a holder", One, |odm| {
                 let new = Log {
                     id: 1,
-                    text: "new".into(),
+                    text: odm::Deferred::not_read(),
                     host: Ref::new(2),
                     host_name: "a lie".into(),
                     host_ip: None,

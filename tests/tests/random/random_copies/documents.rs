@@ -81,6 +81,8 @@ pub struct Acrobat {
     #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
+    /// No read has it, and no replacement loses it.
+    pub life: Deferred<String>,
     #[reference(many, inverse = acrobats, max = 4)]
     pub circuses: Vec<Ref<Circus>>,
     #[reference(on_delete = nullify)]

@@ -926,10 +926,13 @@ impl Task {
                 let id = self.id();
                 let name = format!("acrobat {id}");
                 let home = self.random.below(SOURCES);
-                let after = doc! { "_id": id, "name": &name, "circuses": &several, "home": home };
+                let life = format!("life of {id}");
+                let after =
+                    doc! { "_id": id, "name": &name, "life": &life, "circuses": &several, "home": home };
                 let new = NewAcrobat {
                     id,
                     name,
+                    life,
                     circuses: refs(&several),
                     home: Some(Ref::new(home)),
                 };
@@ -979,7 +982,8 @@ impl Task {
             }
             (8, Some((id, _))) => {
                 let name = format!("acrobat of {to}");
-                let after = doc! { "_id": id, "name": &name, "circuses": &several, "home": to };
+                let life = format!("life of {id}");
+                let after = doc! { "_id": id, "name": &name, "life": life, "circuses": &several, "home": to };
                 one("replace an acrobat", ("acrobats", id), Some(after), async move {
                     let Some(mut now) = acrobats.get(id).await? else {
                         return Ok(());
