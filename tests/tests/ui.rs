@@ -284,7 +284,7 @@ fn every_offered_expression_stands_in_a_program_that_compiles() {
         if file.extension() == Some(OsStr::new("stderr")) {
             let message = fs::read_to_string(&file).unwrap();
             let source = fs::read_to_string(file.with_extension("rs")).unwrap();
-            // What is only repeated from the source is not offered.
+            // Code that the compiler repeats from the source is not offered.
             let offered = said(&message).flat_map(expressions);
             for code in offered.filter(|code| !source.contains(code)) {
                 if !compiled.contains(&form(code)) {

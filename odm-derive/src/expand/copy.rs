@@ -245,7 +245,7 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
     }
 }
 
-/// What a field is derived of, as far as its attribute tells: what it is of that, and the paths. A subset holds structs whose fields
+/// The source of a derived field, as far as its attribute tells: the operation, and the paths. A subset holds structs whose fields
 /// are copies of their own.
 fn sources(target: &Target, copy: &Copy) -> Option<(TokenStream, Vec<TokenStream>)> {
     let of_field = |of: &TokenStream, field: &Ident| {
@@ -565,7 +565,7 @@ fn define_one(
     let serde = ty::text(quote!(#odm::serde));
     let name = ty::text(of);
     let doc = format!("Copies of fields of a [`{name}`], with the reference to it.");
-    // What is wrong with the document is said where it is named.
+    // A fault of the document is reported where it is named.
     let id = at(of.span(), quote!(#krate::Ref<#of>));
     let consistency = consistency.map(|at| {
         let mode = match at.value {

@@ -46,8 +46,8 @@ impl<T: Document, Out, J: Join<T>> Find<T, Out, J> {
     /// # Example
     /// ```no_run
     /// # use samples::model::*;
-    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
-    /// let by_kate = posts.find_all().filter_joined(|p| p.author, |u| u.id.eq(7)).all().await?;
+    /// # async fn example(posts: Collection<Post>, ids: Vec<ObjectId>) -> odm::Result<()> {
+    /// let theirs = posts.find_all().filter_joined(|p| p.author, |u| u.id.in_(ids)).all().await?;
     /// # Ok(()) }
     /// ```
     pub fn filter_joined<V, P, C>(

@@ -216,7 +216,7 @@ impl Cx<'_> {
         Ok(DocumentBatch { documents, more })
     }
 
-    /// Gives the documents that fit to `take`, until it says that there are enough. So many at a time are in memory.
+    /// Gives the documents that fit to `take`, until it says that there are enough: those of one batch are in memory.
     pub(crate) async fn each_until(
         &self,
         meta: &'static DocumentMeta,

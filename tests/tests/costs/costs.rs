@@ -524,7 +524,7 @@ fn models() -> Vec<odm::Model> {
     .to_vec()
 }
 
-/// What a document is inserted with: on a standalone server there is no row of it either.
+/// Inserts of a document with others: a standalone server has no row of these.
 const TREES: [&str; 5] = [
     "10 that refer to it",
     "10 that copy a field of it",

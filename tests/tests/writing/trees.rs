@@ -213,7 +213,7 @@ fn a_transaction_that_passes_a_failed_tree_over_is_not_committed() {
             .await;
         assert!(matches!(dropped, Err(Error::Application(_))), "{dropped:?}");
         assert_eq!(counts(&odm).await, [0, 0, 0]);
-        // What is refused before anything is sent leaves the transaction as it was.
+        // A refusal before anything is sent leaves the transaction as it was.
         odm.transaction(async |tx| {
             let orders = tx.collection::<Order>();
             let many = |order| (1..=1_000).map(move |n| line(n, order));

@@ -72,7 +72,7 @@ fn own_fields(graph: &Graph, meta: TreeMeta) -> Document {
     fields
 }
 
-/// What a document had of a deletion when it was read.
+/// The mark of a deletion in a document, as it was read.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     /// The time of its deletion, where it was deleted.

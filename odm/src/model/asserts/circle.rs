@@ -3,7 +3,7 @@
 //!
 //! Every document and every embedded struct has [`CopiesOf`] for the positions of its fields, as constants that name those of the
 //! documents that are read. Only the constant of a field that is asked for is computed, so documents may copy from each other.
-//! What a condition on children reads is known when it runs: `Odm::new` compares that.
+//! The fields that a condition on children reads are known when it runs: `Odm::new` compares these.
 
 use super::message::about;
 use super::reference::before;

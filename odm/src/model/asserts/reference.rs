@@ -110,7 +110,7 @@ impl<T: Document, K: IdValue + Stored> ToDocuments for Ref<T, K> {}
 pub trait ReferenceToDocuments: Reference {}
 impl<R: Reference> ReferenceToDocuments for R where R::Pointer: ToDocuments {}
 
-/// What a field refers to are documents.
+/// A field refers to documents.
 pub const fn refers<R: ReferenceToDocuments>() {}
 
 /// The type that a reference names as its document.

@@ -38,7 +38,7 @@ impl<T: Document + Clone, K: IdValue + Stored> Load for Ref<T, K> {
     }
 }
 
-/// What a join does for one type of a union: [`OneOf::want`] and [`OneOf::get`], with [`NoneOf`] in scope for a type that can't be
+/// The steps of a join for one type of a union: [`OneOf::want`] and [`OneOf::get`], with [`NoneOf`] in scope for a type that can't be
 /// joined, of which an error of its own is reported.
 #[doc(hidden)]
 pub struct OneOf<T>(PhantomData<T>);
