@@ -737,7 +737,7 @@ impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}
 #[diagnostic::on_unimplemented(
     message = "this path leads through the items of an array, so it has several values in a document, and an expression takes one",
     label = "a path through the items of an array",
-    note = "a condition on one item at least: `.elem(|p| p.items, |i| i.field.eq(value))`; in a pipeline, `unwind` makes a document of each item"
+    note = "a condition on one item at least: `.elem(|item| item.field.eq(value))`; in a pipeline, `unwind` makes a document of each item"
 )]
 pub trait LeadsToOneValue: Step {}
 #[diagnostic::do_not_recommend]
