@@ -180,8 +180,7 @@ impl<T: Document> Collection<T> {
     pub fn with_deferred<F: DeferredFields<T>>(&self, fields: impl FnOnce(T::Paths) -> F) -> Collection<T> {
         let mut names = Vec::new();
         fields(T::paths()).names(&mut names);
-        let odm = self.core.odm().clone().asking_for(T::META, names);
-        Collection::new(&odm, self.core.session().cloned())
+        self.with_options(Options::new().deferred(T::META.collection, names))
     }
 
     /// Inserts one document: its `New…` struct, or a whole one.

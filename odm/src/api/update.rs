@@ -216,7 +216,7 @@ impl<T: Document> Update<T> {
         self
     }
 
-    /// What it is made of: the collection, the condition that finds the document, the collation and the changes.
+    /// Its parts: the collection, the condition that finds the document, the collation and the changes.
     pub(super) fn into_parts(self) -> (Core, Filter<T>, Option<Collation>, Changes<T>) {
         let Update {
             core,

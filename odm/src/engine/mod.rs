@@ -281,10 +281,9 @@ mod tests {
                 544,
             ),
             ("write::one", size_of_val(&write::one(cx, insert(), None)), 400),
-            // Each holds two handles, which name the deferred fields that are asked for: 16 bytes.
-            ("the command of an insert", command(insert()), 520),
-            ("the command of an update", command(update), 1384),
-            ("the command of a deletion", command(delete), 584),
+            ("the command of an insert", command(insert()), 488),
+            ("the command of an update", command(update), 1352),
+            ("the command of a deletion", command(delete), 552),
         ];
         let larger: Vec<_> = sizes
             .into_iter()

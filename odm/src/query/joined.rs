@@ -163,7 +163,7 @@ fn is_found(core: &Core, target: &'static DocumentMeta, name: &str, value: &Bson
                 Bson::Document(operators) => operators.keys().any(|operator| finds(operator)),
                 _ => true,
             };
-            // What the scope of the handle adds to the condition.
+            // The scope of the handle adds these to the condition.
             let scope: Vec<&str> = core
                 .odm()
                 .scopes()

@@ -56,8 +56,6 @@ pub struct Odm {
     scopes: Scopes,
     /// How many hooks have called each other by their writes to come to this handle.
     hooks: u8,
-    /// The deferred fields that its reads ask for, each with its collection.
-    asked: Option<Arc<[(&'static str, &'static str)]>>,
 }
 
 struct HandleInner {
@@ -194,7 +192,6 @@ impl Odm {
             clock: None,
             scopes: Scopes::default(),
             hooks: 0,
-            asked: None,
         }
     }
 
@@ -397,26 +394,12 @@ impl Odm {
         }
     }
 
-    /// The same handle, whose reads ask for these deferred fields of a collection too.
-    pub(crate) fn asking_for(mut self, meta: &DocumentMeta, names: Vec<&'static str>) -> Odm {
-        let more = names.into_iter().map(|name| (meta.collection, name));
-        let all = self
-            .asked
-            .iter()
-            .flat_map(|asked| asked.iter().copied())
-            .chain(more);
-        self.asked = Some(all.collect());
-        self
-    }
-
     /// The projection without the deferred fields of a document that are not asked for, if there are any. `with` are fields that are
     /// read in any case.
     pub(crate) fn without_deferred(&self, meta: &DocumentMeta, with: &[&str]) -> Option<Document> {
+        let options = self.options();
         let is_asked = |name: &str| {
-            let asked = self.asked.as_deref().unwrap_or_default();
-            asked
-                .iter()
-                .any(|(of, field)| *of == meta.collection && *field == name)
+            options.is_some_and(|options| options.asks_for(meta.collection, name))
                 || with.iter().any(|path| root(path) == name)
         };
         let left_out: Document = deferred::names(meta)

@@ -37,6 +37,8 @@ pub struct Options {
     pub(crate) write_concern: Option<WriteConcern>,
     /// The option that one operation of a transaction was given, which has it for all.
     misplaced: Option<&'static str>,
+    /// The deferred fields that reads ask for, each with its collection.
+    deferred: Vec<(&'static str, &'static str)>,
 }
 
 impl Options {
@@ -79,9 +81,32 @@ impl Options {
         self
     }
 
+    /// Asks for deferred fields of a collection.
+    pub(crate) fn deferred(mut self, collection: &'static str, names: Vec<&'static str>) -> Options {
+        self.deferred
+            .extend(names.into_iter().map(|name| (collection, name)));
+        self
+    }
+
+    /// Whether reads ask for this deferred field.
+    pub(crate) fn asks_for(&self, collection: &str, name: &str) -> bool {
+        self.deferred.iter().any(|asked| *asked == (collection, name))
+    }
+
+    /// Whether commands have the same options: the fields that reads ask for are no option of a command.
+    fn is_same(&self, other: &Options) -> bool {
+        let of_commands = |options: &Options| Options {
+            deferred: Vec::new(),
+            ..options.clone()
+        };
+        self == other || of_commands(self) == of_commands(other)
+    }
+
     /// These options, and of `others` those that are not set here.
-    pub(crate) fn or(self, others: &Options) -> Options {
+    pub(crate) fn or(mut self, others: &Options) -> Options {
+        self.deferred.extend(&others.deferred);
         Options {
+            deferred: self.deferred,
             comment: self.comment.or_else(|| others.comment.clone()),
             max_time: self.max_time.or(others.max_time),
             selection_criteria: self
@@ -156,8 +181,8 @@ impl HandleOptions {
     pub(crate) fn is_same(&self, other: &HandleOptions) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
-            (Some(one), None) | (None, Some(one)) => **one == Options::default(),
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.is_same(other),
+            (Some(one), None) | (None, Some(one)) => one.is_same(&Options::default()),
         }
     }
 

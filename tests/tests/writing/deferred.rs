@@ -4,6 +4,7 @@ use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::error::Rule;
 use odm::hooks::InTransaction;
+use odm::options::Options;
 use odm::prelude::*;
 use odm_tests::{TestDb, with_db, with_transactions};
 
@@ -164,7 +165,7 @@ fn a_read_has_a_deferred_field_only_where_it_is_asked_for() {
         let back = asking.update(1).inc(|l| l.writes, 1).returning().await.unwrap();
         assert_eq!(back.text.get().map(String::as_str), Some("a text"));
 
-        // What it is sorted by is read too, so that a page knows where it ends.
+        // A field of the order is read too, so that a page knows where it ends.
         let first = articles.find_all().sort(|a| a.body.desc()).page(2).await.unwrap();
         let ids: Vec<i32> = first.items.iter().map(|article| article.id).collect();
         assert_eq!(ids, [3, 2]);
@@ -283,6 +284,23 @@ fn a_new_document_has_all_of_its_fields() {
         assert!(is_refused(&saved), "{saved:?}");
         let bulk = odm.bulk().add(articles.insert(article.clone())).await;
         assert!(bulk.is_err(), "{bulk:?}");
+        // A handle that asks for fields writes as any other.
+        let asking = articles
+            .with_deferred(|a| a.body)
+            .with_options(Options::new().comment("asks"));
+        let read = asking
+            .find(|a| a.id.eq(1))
+            .comment("reads")
+            .one()
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(read.body.get().is_some(), "with options of the operation too");
+        let write = articles
+            .with_deferred(|a| a.body)
+            .update(1)
+            .set(|a| a.title, "one");
+        assert_eq!(odm.bulk().add(write).await.unwrap().matched, 1);
         let many = articles.insert_many([article.clone()]).await;
         assert!(many.is_err(), "{many:?}");
         assert_eq!(articles.find_all().count().await.unwrap(), 3);

@@ -47,7 +47,7 @@ struct Field {
     place: &'static str,
     owner: &'static str,
     name: &'static str,
-    /// What it is of its sources.
+    /// How the field is made of its sources.
     relation: &'static str,
 }
 
