@@ -59,11 +59,11 @@ pub fn measured(page: &str) -> Vec<Measured> {
     assert!(lines.next().is_some(), "the page has no table of measurements");
     for line in lines.skip(1).take_while(|line| line.starts_with('|')) {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        let [operation, driver, by_hand, statement, to_statement] = cells[..] else {
+        let [operation, driver, to_driver, statement, to_statement] = cells[..] else {
             panic!("five cells, not `{line}`");
         };
         let to_statement = if statement == SAME {
-            assert_eq!(by_hand, to_statement, "{line}");
+            assert_eq!(to_driver, to_statement, "{line}");
             Vec::new()
         } else {
             ratios(to_statement)
@@ -76,7 +76,7 @@ pub fn measured(page: &str) -> Vec<Measured> {
         }
         rows.push(Measured {
             operation,
-            ratios: ratios(by_hand),
+            ratios: ratios(to_driver),
             statement: to_statement,
         });
     }
@@ -110,11 +110,11 @@ pub fn draw(rows: &[Measured]) -> String {
                 let texts: Vec<&str> = ratios.iter().map(|(text, _)| text.as_str()).collect();
                 texts.join(" and ")
             };
-            let by_hand = format!("{}: {}", row.operation, joined(&row.ratios));
+            let to_driver = format!("{}: {}", row.operation, joined(&row.ratios));
             if row.statement.is_empty() {
-                by_hand
+                to_driver
             } else {
-                format!("{by_hand}, to one statement {}", joined(&row.statement))
+                format!("{to_driver}, to one statement {}", joined(&row.statement))
             }
         })
         .collect();

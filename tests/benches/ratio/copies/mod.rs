@@ -229,7 +229,7 @@ impl Copies {
         };
         let (db, driver) = (self.odm.database().clone(), &mut self.driver);
         let mut other = 0;
-        let by_hand = async || {
+        let driver_code = async || {
             let started = Instant::now();
             for _ in 0..times {
                 other += 1;
@@ -252,7 +252,7 @@ impl Copies {
             Ok(started.elapsed() / times as u32)
         };
         let rounds = Rounds::new(options.rounds(rounds));
-        let pairs = alternate_three(rounds, ours, by_hand, statement).await;
+        let pairs = alternate_three(rounds, ours, driver_code, statement).await;
         let baseline = if holders <= IN_TRANSACTION {
             "driver: transaction of find_one_and_update, update_many"
         } else {
