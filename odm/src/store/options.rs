@@ -90,7 +90,7 @@ impl Options {
 
     /// Whether reads ask for this deferred field.
     pub(crate) fn asks_for(&self, collection: &str, name: &str) -> bool {
-        self.deferred.iter().any(|asked| *asked == (collection, name))
+        self.deferred.contains(&(collection, name))
     }
 
     /// Whether commands have the same options: the fields that reads ask for are no option of a command.
