@@ -50,19 +50,15 @@ pub fn path_below(parent: &Category) -> Vec<Ref<Category>> {
 pub async fn add(odm: &Odm, id: i32, name: &str, below: i32) -> odm::Result<Category> {
     odm.transaction(async |tx| {
         let categories = tx.collection::<Category>();
-        let Some(parent) = categories.get(below).await? else {
-            return Err(odm::Error::application("there is no such parent"));
+        let parent = categories.get(below).await?;
+        let parent = parent.ok_or_else(|| odm::Error::application("unknown id"))?;
+        let new = NewCategory {
+            id,
+            name: name.to_owned(),
+            parent: Some(parent.to_ref()),
+            ancestors: path_below(&parent),
         };
-        let ancestors = path_below(&parent);
-        let (name, parent) = (name.to_owned(), Some(parent.to_ref()));
-        categories
-            .insert(NewCategory {
-                id,
-                name,
-                parent,
-                ancestors,
-            })
-            .await
+        categories.insert(new).await
     })
     .await
 }
@@ -72,9 +68,8 @@ pub async fn move_below(odm: &Odm, id: i32, to: i32) -> odm::Result<()> {
     let moved = Ref::<Category>::new(id);
     odm.transaction(async |tx| {
         let categories = tx.collection::<Category>();
-        let Some(parent) = categories.get(to).await? else {
-            return Err(odm::Error::application("there is no such parent"));
-        };
+        let parent = categories.get(to).await?;
+        let parent = parent.ok_or_else(|| odm::Error::application("unknown id"))?;
         let path = path_below(&parent);
         if path.contains(&moved) {
             return Err(odm::Error::application("a category can't be below itself"));
@@ -86,12 +81,9 @@ pub async fn move_below(odm: &Odm, id: i32, to: i32) -> odm::Result<()> {
             .set(|c| c.parent, Some(parent.to_ref()))
             .set(|c| c.ancestors, path.clone())
             .await?;
-        // Siblings have the same path: one update for the children of a category.
         for category in subtree.iter().filter(|category| category.children > 0) {
-            // What stays of the path begins with the moved category.
-            let stays = path_below(category);
-            let stays = stays.into_iter().skip_while(|c| *c != moved);
-            let below: Vec<_> = path.iter().copied().chain(stays).collect();
+            let kept = path_below(category).into_iter().skip_while(|c| *c != moved);
+            let below: Vec<_> = path.iter().copied().chain(kept).collect();
             categories
                 .update_where(|c| c.parent.eq(category.to_ref()))
                 .set(|c| c.ancestors, below)

@@ -1,4 +1,4 @@
-//! The pages of the reference show what the code declares: `ODM_WRITE_BOOK=1 cargo test -p odm-book --test reference` writes the
+//! The list of operations, and the pages of attributes, errors and limits, show what the code declares: `ODM_WRITE_BOOK=1 cargo test -p odm-book --test reference` writes the
 //! tables of operations, and the other pages are compared.
 
 use quote::ToTokens;
@@ -18,8 +18,8 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-fn page(name: &str) -> (PathBuf, String) {
-    let path = workspace().join("book/src/reference").join(name);
+fn page(path: &str) -> (PathBuf, String) {
+    let path = workspace().join(path);
     let text = std::fs::read_to_string(&path).expect("the page can be read");
     (path, text)
 }
@@ -421,7 +421,7 @@ const NO_OPERATIONS: [&str; 4] = ["AuditedCopies", "AuditedReference", "Page", "
 #[test]
 fn the_page_of_operations_shows_every_method() {
     let code = Code::read();
-    let (path, text) = page("operations.md");
+    let (path, text) = page("docs/operations.md");
     let mut silent = Vec::new();
     let mut shown = BTreeSet::new();
     let mut made = String::new();
@@ -509,7 +509,7 @@ fn core(text: &str) -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn the_page_of_attributes_begins_with_a_core_and_shows_every_option_once() {
-    let (_, text) = page("attributes.md");
+    let (_, text) = page("odm/doc/attributes.md");
     let mut core = core(&text);
     assert!(core.len() <= CORE, "the core has {} options", core.len());
     let mut sections = first_columns(&text);
@@ -569,9 +569,17 @@ fn the_page_of_attributes_begins_with_a_core_and_shows_every_option_once() {
     assert!(left.is_empty(), "the page does not show {left:?}");
 }
 
+/// The guide shows the core alone, in words of its own.
+#[test]
+fn the_guide_shows_the_core() {
+    let (_, all) = page("odm/doc/attributes.md");
+    let (_, guide) = page("book/src/attributes.md");
+    assert_eq!(core(&guide), core(&all));
+}
+
 #[test]
 fn the_page_of_attributes_shows_what_the_derives_register() {
-    let (_, text) = page("attributes.md");
+    let (_, text) = page("odm/doc/attributes.md");
     let lib = parsed(&workspace().join("odm-derive/src/lib.rs"));
     let mut registered = BTreeSet::new();
     for item in &lib.items {
@@ -611,7 +619,7 @@ fn the_page_of_errors_shows_every_variant_with_its_fields() {
             _ => None,
         })
         .expect("the enum of errors");
-    let (path, text) = page("errors.md");
+    let (path, text) = page("odm/doc/errors.md");
     let (above, below) = text.split_once("\n## ").expect("sections");
     let mut made = above.to_owned();
     let mut variants = error.variants.iter();
@@ -762,7 +770,7 @@ fn grouped(number: u64) -> String {
 #[test]
 fn the_page_of_limits_has_the_numbers_of_the_code() {
     const MIB: u64 = 1 << 20;
-    let (_, text) = page("limits.md");
+    let (_, text) = page("odm/doc/limits.md");
     let mut seen = BTreeSet::new();
     for (limit, file, name, unit) in LIMITS {
         let row = text
@@ -1134,27 +1142,8 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
 ];
 
 #[test]
-fn the_glossary_is_in_order_and_leads_on() {
-    let (_, text) = page("glossary.md");
-    let terms: Vec<&str> = text.split("\n## ").skip(1).collect();
-    assert!(terms.len() >= 19);
-    let names: Vec<String> = terms
-        .iter()
-        .map(|term| term.lines().next().unwrap_or_default().to_lowercase())
-        .collect();
-    assert!(names.is_sorted(), "{names:#?}");
-    for term in terms {
-        assert!(term.contains("]("), "this term has no link: {term}");
-        assert!(
-            term.split_whitespace().count() <= 70,
-            "this is longer than two sentences: {term}"
-        );
-    }
-}
-
-#[test]
 fn every_question_is_answered_in_few_words_and_leads_on() {
-    let (_, text) = page("faq.md");
+    let (_, text) = page("book/src/faq.md");
     let questions: Vec<&str> = text.split("\n### ").skip(1).collect();
     assert!(questions.len() >= 20);
     for question in questions {

@@ -66,8 +66,10 @@ fn in_column(drawn: &str) -> String {
 fn the_book_shows_what_is_drawn() {
     let page = include_str!("../../book/src/operations.md");
     let drawn = in_column(&text(&manage(&["edges"]).stdout));
+    // The page shows the first models.
+    let shown = page.split("```text\n").find_map(|rest| rest.split_once("…\n```"));
     assert!(
-        page.contains(&drawn),
+        shown.is_some_and(|(shown, _)| shown.lines().count() > 10 && drawn.starts_with(shown)),
         "write this into book/src/operations.md:\n{drawn}"
     );
     let image = include_str!("../../book/src/models.svg");

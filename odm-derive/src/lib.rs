@@ -165,10 +165,11 @@ mod tests;
 /// struct `PartEntry { id: Ref<Part>, name: String, color: String }` by the name that stands in the field's type; `#[reference]`
 /// with a `PartEntry` or an `Option<PartEntry>` is the same for one. The options of the reference are `on_delete`, `check`,
 /// `index` and `expected`. `NewProduct` takes a `Vec<Ref<Part>>`, and a `Ref<Part>` is what is pushed, pulled, set and looked
-/// for: two entries are the same if they refer to the same document. Instead of `fields(…)` the type may be a struct of the
-/// application's own, with `#[denormalize(from = Part)]`; see [`Embed`](macro@Embed). Two documents of one module make two
-/// structs, which need two names; or one lists `fields(…)`, and the other one takes that struct, without `fields(…)`. What the
-/// compiler calls `PartEntryOfProduct` is the struct that `PartEntry` is a name of.
+/// for: two entries are the same if they refer to the same document. A field in `fields(…)` may have a comment of its own.
+/// Instead of `fields(…)` the type may be a struct of the application's own, with `#[denormalize(from = Part)]`; see
+/// [`Embed`](macro@Embed). Two documents of one module make two structs, which need two names; or one lists `fields(…)`, and
+/// the other one takes that struct, without `fields(…)`. What the compiler calls `PartEntryOfProduct` is the struct that
+/// `PartEntry` is a name of.
 ///
 /// `#[parent_ref(order(-time))] #[denormalize(from = Host, fields(name: String))] host: HostEntry` is the same for the document
 /// that this one belongs to, with `one` and `order(…)` as without copies. The reference is stored at `host.id`.
@@ -176,6 +177,12 @@ mod tests;
 /// `#[subset(of = Review, limit = 10, order(-published_date))] reviews: Vec<RecentReview>` keeps at most `limit` (up to 5,000)
 /// of the documents that name this one as their parent. It declares the index `{ parent: 1, published_date: -1, _id: -1 }` on
 /// them.
+///
+/// The child names its parent by a `#[parent_ref]`, with or without copies. `by` selects another single reference, such as the
+/// single side of a two-way one. Where the type is neither made by `fields(…)` nor a struct of the application's own, the
+/// compiler can't find it. Children are compared as their collection compares strings. An insert compares by the collation of the
+/// parent's collection in one case: where the fields of the order are equal, so that the `_id` decides, and the `_id` is a
+/// string.
 ///
 /// | option of `subset` | meaning |
 /// | --- | --- |
@@ -186,6 +193,8 @@ mod tests;
 /// | `fields(time: DateTime, …)` | makes the struct of the elements, as above; without it, it is one of the application's own |
 /// | `filter = \|r\| r.stars.gte(3)` | only the children that match |
 /// | `by = field` | the child's reference to this document, where there are several |
+///
+/// Neither the order nor the filter of a subset may use a `#[volatile]` field: every write would change the parent.
 ///
 /// `#[computed(count = Review)]` is a number (`i32`, `i64`, `u32`, `u64`), `sum = Review.stars` one of the field's type, an `i64` for
 /// whole numbers or an `f64` for others, `avg = Review.stars` an `odm::types::Average`, `min = Review.stars` and `max = Review.stars` an
@@ -219,6 +228,22 @@ mod tests;
 /// | `default_language = "german"` | of texts: the language of a text whose document names none; `english` where nothing is said |
 /// | `language_override = "lang"` | of texts: the field in which a document names the language of its texts. To be said where the struct has a field `language`, which MongoDB takes where nothing is said |
 ///
+/// An index that can't work does not compile, or `Odm::new` refuses it:
+///
+/// - Over two arrays that every document has: MongoDB refuses all of these documents.
+/// - `hashed` over an array, `geo` over a value that is not geospatial: the server would create the index, and then refuse
+///   every document with the field.
+/// - Of `_id` alone, descending or with an option: MongoDB has that index, ascending and unique.
+/// - `partial` with `ne`, `not_in`, `!`, `exists(false)`, a pattern, `size`, `elem` or `near`, which no server accepts. The
+///   filter consists of `eq`, `in_`, `all`, `gt`, `gte`, `lt`, `lte` and `exists(true)`, joined by `&` and `|`.
+/// - Of texts, in a struct with a field `language`, without `language_override`: MongoDB takes the language of the texts from
+///   that field, and refuses the document if it holds something else. Name the field that holds a language (`english`,
+///   `de`), or one that no document has.
+/// - `expire_after` on documents that others refer to, copy or count: MongoDB would delete them without applying the
+///   library's rules. Use `expire`.
+/// - `wildcard` that is `unique` or `sparse`, has `expire_after`, or is below a single value: no server accepts it, or a plain
+///   index serves the same queries.
+///
 /// # Search indexes
 ///
 /// They need the feature `atlas` of the package `mongodb-odm`, of which no test ran on Atlas; without it a declaration does not compile.
@@ -235,6 +260,49 @@ mod tests;
 /// | `similarity = cosine`, `dot_product`, `euclidean` | how vectors are compared |
 /// | `quantization = scalar`, `binary` | how the index makes vectors smaller; it does not where nothing is said |
 /// | `filter(genre, year)` | the fields by which a search for vectors can be restricted |
+///
+/// # The stored form
+///
+/// An attribute of serde concerns JSON and the database; one of `field`, `document` or `embed` concerns the database, and wins.
+/// `#[document(serde = json)]` leaves serde's attributes to JSON. The attributes of the left column are those of `field`,
+/// `document` or `embed` first, and serde's after them.
+///
+/// | attribute | |
+/// | --- | --- |
+/// | `name`; `rename`, `rename_all`, `rename_all_fields` | the stored name; one that differs between the two directions is refused, since reads would not find what writes stored |
+/// | `alias` | is read, from JSON too. `set` and `unset` of the field remove the old name; `inc`, `push` and the like are refused on a document with the old name, which could not be read with both. Queries use the stored name alone. Refused on fields that the library writes, on references, and on embedded values that contain one. A change within a struct that is stored under an old name is not refused: `set` the struct first |
+/// | `default` | see below; serde's may stand on the struct too. serde's `default = "…"` on a reference is refused, since the reference that it creates is not stored |
+/// | `skip` | the field is not stored, has no path and is not in `New…` |
+/// | `skip_none`; `skip_serializing_if` | with `default` or an `Option`, and refused otherwise, since the document could not be read back. With `skip_none` a `set` of `None` removes the field, unless a missing field would be read as another `default`. A value that another function would leave out is stored by a `set` |
+/// | `skip_serializing`, `skip_deserializing` alone | refused, since the value would be lost or never read; allowed with `serde = json` |
+/// | `with`, `serialize_with`, `deserialize_with` | functions in the way of serde write and read the whole field, in filters and updates too: one item of such an array (`push`, `contains`, `elem`) or entry of such a map (`set_key`) is refused. `stored = Type` or `opaque` declares the stored form. On an `Option` they convert the `Option`, so `stored` is an `Option` too, and a missing field is an error without `default` |
+/// | `stored = Type` | without a function: the type that serde makes of the value in BSON, which may differ from JSON; for types that odm does not know |
+/// | `flatten` | on a struct that derives `Embed`, also in an `Option`, which is `None` where a field that the struct needs is missing (never, where it needs none). Its fields have paths (`p.place.city`), it has none itself |
+/// | `tag`, `content`, `untagged` | on an enum; `tag` on a struct is refused, since it stores a field that the struct does not declare |
+/// | `repr = i32`, `repr = i64` | of an enum: the number of each variant is stored. Rust's `#[repr(i32)]` has no effect on storage |
+/// | `transparent` | on an embedded struct; refused on a document, since a collection holds documents |
+/// | `deny_unknown_fields` | the validator refuses other fields. Refused with copies, in their sources and with two-way references, where the library stores fields of its own, and on a `Projection`, since a join and a page read other fields too |
+/// | `rename` of a type, `bound`, `crate`, `expecting` | no effect on the stored form |
+/// | `from`, `try_from`, `into`, `remote` | refused: the stored form would be that of a type that odm can't see |
+/// | `borrow`, lifetimes | refused: a stored type owns its values |
+/// | `other`, `with`, `skip_serializing`, `skip_deserializing`, `untagged` on a variant | refused: one direction would fail, or lose what was stored |
+/// | `alias` on a variant | refused: conditions, groups and indexes know one name. `name` keeps the stored name of a renamed variant |
+///
+/// # Defaults of missing fields
+///
+/// Reads fill in the default of a field that a document lacks, and conditions, changes, copies, subsets, computed fields and
+/// sums use it. `Odm::new` evaluates each default twice: where the results differ (a time, an id), or the field's type is a
+/// parameter of the struct, conditions and changes use the stored value alone.
+///
+/// - `eq` and `in_` with the default become `{ $in: [d, null] }`, which uses an index and allows a sort; a range that
+///   contains the default becomes an `$or`. For an `Option` with a default of its own, `null` is `None` and a missing field
+///   is the default. Through an array, the whole condition applies to one item (`$elemMatch`).
+/// - `starts_with` and a plain text take the default into account; a regular expression uses the stored value, and so does an
+///   `elem` on the items of a missing array.
+/// - `inc`, `push` and other changes start from the default. Where it differs from what the server assumes (0, an empty
+///   array), the update is a pipeline in one statement. Changes of array items, `pull_where` and `raw` send a statement
+///   before them that stores the default; in a bulk and an upsert they are `Error::Query`.
+/// - `exists`, sorts, pages, joins, unique indexes, `expire_after` and the filter of a partial index use the stored value.
 ///
 /// # Errors
 /// A declaration that can't be kept does not compile; the message says which one and what to write.
@@ -264,6 +332,11 @@ pub fn document(input: TokenStream) -> TokenStream {
 ///
 /// It implements `odm::Embed` and `odm::types::Value`, and for a struct makes the struct of its typed paths (`AddressFields` for
 /// an `Address`). It needs no other derive.
+///
+/// A field that holds one such value needs no attribute: a bare `#[embed]` changes nothing. An array, a set or a map of them
+/// needs `#[embed(max = N)]`, a type that contains itself `#[embed(depth = N)]`. An enum with `untagged` is read as the first
+/// variant that fits the value: at first each by its own types alone, then with integers as doubles, whole doubles as
+/// integers, and texts of 24 digits as ids.
 ///
 /// # Attributes of the type
 ///

@@ -777,6 +777,21 @@ pub mod prelude {
     pub use crate::{Collection, Deferred, Document, Embed, Filter, Odm, Projection, Ref, Row, models};
 }
 
+/// Every attribute of the derives, with its options.
+#[doc = "\n"]
+#[doc = include_str!("../doc/attributes.md")]
+pub mod attributes {}
+
+/// Every error, with its cause and what to do.
+#[doc = "\n"]
+#[doc = include_str!("../doc/errors.md")]
+pub mod error_reference {}
+
+/// The limits of MongoDB and of this library.
+#[doc = "\n"]
+#[doc = include_str!("../doc/limits.md")]
+pub mod limits {}
+
 /// The conditions that the compiler checks, under the names that its messages show. For generated code only: changes without notice.
 #[doc(hidden)]
 pub mod checks {

@@ -158,11 +158,14 @@ fn run(options: &Options) -> Result<bool> {
         }
     }
     runtime.block_on(with_server(options, &mut report))?;
-    if options.wants(compile::NAME) {
-        report.add(compile::measure(compile::NAME, "check", options)?);
-    }
-    if options.only.is_some() && options.wants(compile::BUILD) {
-        report.add(compile::measure(compile::BUILD, "build", options)?);
+    let builds = options.only.is_some() && options.wants(compile::BUILD);
+    let compiled = [
+        (options.wants(compile::NAME), compile::NAME, "check"),
+        (builds, compile::BUILD, "build"),
+    ];
+    for (_, name, command) in compiled.into_iter().filter(|(is_wanted, ..)| *is_wanted) {
+        let measured = compile::measure(name, command, options).map(|row| report.add(row));
+        report.end(name, measured);
     }
     report.write()?;
     report.summary(started.elapsed());

@@ -23,7 +23,6 @@ use odm::request::{OneOf, Page, Range, Sort};
 use serde::Deserialize;
 use tracing::{Instrument, field::Empty};
 
-// ANCHOR: router
 /// What every handler gets: cheap to clone.
 #[derive(Clone)]
 pub struct App {
@@ -49,6 +48,7 @@ pub fn router(app: App) -> Router {
         .with_state(app)
 }
 
+// ANCHOR: site
 /// The handle of the site that a request names by its header `x-site`: it reads and
 /// writes the documents of that site alone.
 struct Site(Odm);
@@ -65,6 +65,7 @@ impl FromRequestParts<App> for Site {
         Ok(Site(app.odm.scoped(Post::paths().site, site)?))
     }
 }
+// ANCHOR_END: site
 
 /// The span of a request, in which the library's spans are.
 async fn traced(request: Request, next: Next) -> Response {
@@ -83,9 +84,7 @@ type Answer<T> = Result<axum::Json<Json<T>>, Problem>;
 fn answer<T>(shown: T) -> Answer<T> {
     Ok(axum::Json(Json(shown)))
 }
-// ANCHOR_END: router
 
-// ANCHOR: authors
 /// One read: the count and the newest posts are in the author.
 async fn author(Site(odm): Site, Path(handle): Path<String>) -> Answer<Author> {
     let author = odm.collection::<Author>().get(handle.as_str()).await?;
@@ -120,9 +119,7 @@ async fn delete_author(
     odm.collection::<Author>().delete(handle.as_str()).optional().await?;
     Ok(StatusCode::NO_CONTENT)
 }
-// ANCHOR_END: authors
 
-// ANCHOR: posts
 async fn post(Site(odm): Site, Path(slug): Path<String>) -> Answer<Post> {
     let post = odm.collection::<Post>().get(slug.as_str()).await?;
     answer(post.ok_or_else(missing)?)
@@ -170,6 +167,7 @@ async fn put_post(
     answer(changed)
 }
 
+// ANCHOR: patch
 /// Changes the title or the text, as the request names them. With `If-Match`, only
 /// the version of the post that the client has read.
 async fn patch_post(
@@ -191,6 +189,7 @@ async fn patch_post(
     let tag = Etag::of(&post).to_string();
     Ok(([(ETAG, tag)], axum::Json(Json(post))))
 }
+// ANCHOR_END: patch
 
 /// Deletes a post, and keeps it: `restore` brings it back with its comments. One
 /// that is deleted already is no problem: a client may send its request again.
@@ -209,9 +208,7 @@ async fn restore_post(Site(odm): Site, Path(slug): Path<String>) -> Answer<Post>
     let post = posts.get(slug.as_str()).await?;
     answer(post.ok_or_else(missing)?)
 }
-// ANCHOR_END: posts
 
-// ANCHOR: comments
 #[derive(Deserialize)]
 struct PageNumber {
     page: Option<i32>,
@@ -232,6 +229,7 @@ async fn comments(
     answer(comments.page(slug.as_str(), page.unwrap_or(1)).await?)
 }
 
+// ANCHOR: comment
 /// Adds a comment. A request that is sent again adds it once: the client chooses
 /// the id, and two transactions that add it write the same bucket.
 async fn put_comment(
@@ -258,9 +256,8 @@ async fn put_comment(
         .await?;
     Ok(if is_new { StatusCode::CREATED } else { StatusCode::OK })
 }
-// ANCHOR_END: comments
+// ANCHOR_END: comment
 
-// ANCHOR: feed
 /// The fields of a post that the feed reads: not its text.
 #[derive(Projection)]
 #[projection(of = Post)]
@@ -272,6 +269,7 @@ pub struct Headline {
     comments: i64,
 }
 
+// ANCHOR: feed
 /// `?author=kate&at[gte]=2026-11-01T00:00:00Z&sort=at&limit=20`. Nothing else of a
 /// request reaches the query, and an index serves each of these.
 #[derive(RequestQuery)]
@@ -297,12 +295,14 @@ async fn feed(
 }
 // ANCHOR_END: feed
 
+// ANCHOR: ready
 /// Whether the server answers: for a load balancer.
 async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
     let ping = app.odm.database().run_command(doc! { "ping": 1 }).await;
     ping.map_err(odm::Error::from)?;
     Ok("ok")
 }
+// ANCHOR_END: ready
 
 async fn metrics(State(app): State<App>) -> String {
     app.metrics.to_string()

@@ -6,7 +6,6 @@ use mongodb::{Client, Database};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-// ANCHOR: config
 #[derive(Clone, Debug)]
 pub struct Config {
     /// `MONGODB_URI`: the server, and the name of the database as its path.
@@ -68,7 +67,6 @@ impl Config {
         Ok(client.database(name.as_deref().unwrap_or("blog")))
     }
 }
-// ANCHOR_END: config
 
 #[cfg(test)]
 mod tests {

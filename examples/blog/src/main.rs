@@ -45,7 +45,6 @@ async fn run() -> anyhow::Result<ExitCode> {
 }
 // ANCHOR_END: main
 
-// ANCHOR: serve
 async fn serve(config: Config, odm: Odm) -> anyhow::Result<()> {
     let metrics = Metrics::default();
     let shown: Targets = config.log.parse().context("BLOG_LOG")?;
@@ -76,6 +75,7 @@ async fn serve(config: Config, odm: Odm) -> anyhow::Result<()> {
         None
     };
 
+    // ANCHOR: shutdown
     let listener = TcpListener::bind(config.addr).await?;
     println!("listening on http://{}", listener.local_addr()?);
     let (stop, mut stopping) = watch::channel(false);
@@ -99,6 +99,7 @@ async fn serve(config: Config, odm: Odm) -> anyhow::Result<()> {
     }
     // Rolls back what was broken off.
     let _ = tokio::time::timeout(GRACE, odm.shutdown()).await;
+    // ANCHOR_END: shutdown
     Ok(())
 }
 
@@ -112,4 +113,3 @@ async fn stopped() {
         _ = terminate.recv() => {}
     }
 }
-// ANCHOR_END: serve

@@ -9,7 +9,6 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-// ANCHOR: metrics
 /// A layer for `tracing` that counts the operations of the library.
 #[derive(Clone, Default)]
 pub struct Metrics(Arc<Mutex<Counted>>);
@@ -121,7 +120,6 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Metrics {
         totals.micros += fields.number("elapsed_us");
     }
 }
-// ANCHOR_END: metrics
 
 impl std::fmt::Display for Metrics {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

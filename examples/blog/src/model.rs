@@ -3,7 +3,6 @@
 use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
 
-// ANCHOR: models
 /// The id is the handle, which the client chooses: a request can be repeated.
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "authors", new(derive(Clone)))]
@@ -23,6 +22,7 @@ pub struct Author {
     pub newest: Vec<NewestPost>,
 }
 
+// ANCHOR: post
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts", version, soft_delete, patch)]
 #[document(new(derive(Clone)))]
@@ -51,6 +51,7 @@ pub struct Post {
     #[field(private)]
     pub deleted_at: Option<DateTime>,
 }
+// ANCHOR_END: post
 
 /// Fifty comments of a post are one document, a `CommentBucket`.
 #[derive(Embed, Clone, Debug, PartialEq)]
@@ -73,4 +74,3 @@ pub struct Comment {
 pub fn models() -> [odm::Model; 3] {
     models![Author, Post, CommentBucket]
 }
-// ANCHOR_END: models

@@ -5,7 +5,6 @@ use crate::model::{Author, Comment, NewAuthor, NewPost, Post, PostPatch};
 use odm::json::Schemas;
 use serde_json::{Value, json};
 
-// ANCHOR: openapi
 /// The description from which a client is generated.
 pub fn openapi() -> Value {
     let mut schemas = Schemas::openapi();
@@ -112,7 +111,6 @@ fn ok(schema: &Value) -> Value {
     let content = content(schema);
     json!({ "200": { "description": "As it is stored", "content": content } })
 }
-// ANCHOR_END: openapi
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,6 @@ use axum::response::{IntoResponse, Response};
 use odm::Error;
 use serde::Serialize;
 
-// ANCHOR: problem
 /// An error as the client reads it.
 #[derive(Serialize, Clone, Debug, PartialEq)]
 pub struct Problem {
@@ -144,7 +143,6 @@ impl IntoResponse for Problem {
         response
     }
 }
-// ANCHOR_END: problem
 
 impl Problem {
     /// An answer that no error of the library stands behind.

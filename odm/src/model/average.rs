@@ -13,6 +13,10 @@ use serde::{Deserialize, Serialize};
 /// A condition names its parts, `p.rating.count.gte(10)`; so does an order. By the average itself documents are sorted in a pipeline, as
 /// `expr(p.rating.sum) / expr(p.rating.count)`.
 ///
+/// Of fractions, and of whole numbers beyond `i32`, it is computed again from all children where one is removed or changed: a
+/// number that is subtracted could leave a part of it behind. The rounding of the additions since then remains. An audit reports
+/// a sum whose rounding exceeds a billionth of the sum of the children.
+///
 /// ```
 /// use odm::types::Average;
 ///

@@ -1,6 +1,6 @@
 //! The fields that the library stores in users' documents: `_copied` and `_odm`. They are declared here and nowhere else.
 //!
-//! Decoding ignores them, validators allow them, and a replacement keeps them. `book/src/internals/stored.md` lists them for users.
+//! Decoding ignores them, validators allow them, and a replacement keeps them. `docs/internals/stored.md` lists them.
 use mongodb::bson::oid::ObjectId;
 
 /// Beside references with copies, in the struct that holds them: by the name of each reference, the version of the source that

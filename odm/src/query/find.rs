@@ -95,6 +95,9 @@ impl<T: Document, Out: Row + Send + 'static> Find<T, Out> {
     /// array a `Vec` in the array's order, with duplicates kept. Within an array of embedded documents there is a `Vec` with
     /// one for each of them.
     ///
+    /// A flattened struct in an `Option` has no name of its own: it counts as present if the reference in it is. So one that is
+    /// there with an empty reference gives `None`.
+    ///
     /// # Errors
     /// [`Error::MissingReference`] lists the ids of targets that don't exist, when the query is executed; a reference with
     /// `.or_none()` or `.leave_out_missing()` is no error.

@@ -268,6 +268,8 @@ impl Everyday {
                             .update(id(round, n))
                             .set(|t| t.state, round as i32)
                             .set_on_insert(|t| t.name, format!("task-{n}"))
+                            .set_on_insert(|t| t.due, 0)
+                            .set_on_insert(|t| t.text, "a text")
                             .upsert(),
                     )
                 });
@@ -277,7 +279,7 @@ impl Everyday {
                 let upserts = (0..IN_A_BULK).map(|n| {
                     let update = doc! {
                         "$set": { "state": -(round as i32) },
-                        "$setOnInsert": { "name": format!("task-{n}") },
+                        "$setOnInsert": { "name": format!("task-{n}"), "due": 0, "text": "a text" },
                     };
                     let one = UpdateOneModel::builder()
                         .namespace(self.driver.namespace())

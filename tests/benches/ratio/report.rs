@@ -290,6 +290,10 @@ impl Report {
             );
         }
         self.measured.push(measured);
+        // What follows may take an hour, or be interrupted.
+        if let Err(error) = self.write() {
+            eprintln!("the results so far can't be written: {error}");
+        }
     }
 
     pub fn meets_targets(&self) -> bool {

@@ -115,11 +115,8 @@ where
 
 /// The pages with tables of what was checked.
 const PAGES: [&str; 2] = [
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/internals/models.md"),
-    concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../book/src/internals/safeguards.md"
-    ),
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/models.md"),
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/safeguards.md"),
 ];
 
 /// How the tables of what was checked begin.

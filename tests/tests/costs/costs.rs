@@ -9,8 +9,9 @@ use odm_tests::round_trips::RoundTrips;
 use odm_tests::{TestDb, assert_clean, with_db};
 use std::sync::{Arc, Mutex};
 
-/// The page with the table.
-const PAGE: &str = include_str!("../../../book/src/copy-costs.md");
+/// The page with the commands of each write, and the one of the guide with their number.
+const PAGE: &str = include_str!("../../../docs/copy-costs.md");
+const GUIDE: &str = include_str!("../../../book/src/cost.md");
 
 /// The commands that were sent, and how many documents the server says it has written for them.
 #[derive(Clone, Default)]
@@ -1285,16 +1286,26 @@ fn the_cost_table_of_the_book_equals_the_measured_costs() {
             let is_measured = rows.iter().any(|row| (row.kind, row.write) == (*kind, *write));
             assert!(is_measured, "no write of {kind} is {write:?}");
         }
-        let page = with_measured(PAGE, &summary(&rows), &tables(&rows));
-        if std::env::var_os("ODM_WRITE_BOOK").is_some() {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../book/src/copy-costs.md");
-            std::fs::write(path, &page).unwrap();
-        } else {
-            assert!(
-                page == PAGE,
-                "book/src/copy-costs.md says something else than what was measured, which is:\n\n{}\n",
-                tables(&rows)
-            );
+        let (tables, numbers) = (tables(&rows), numbers(&rows));
+        let pages = [
+            (
+                "docs/copy-costs.md",
+                PAGE,
+                vec![("summary", summary(&rows)), ("tables", tables.clone())],
+            ),
+            ("book/src/cost.md", GUIDE, vec![("writes", numbers)]),
+        ];
+        for (name, shown, parts) in pages {
+            let page = with_measured(shown, &parts);
+            if std::env::var_os("ODM_WRITE_BOOK").is_some() {
+                let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+                std::fs::write(std::path::Path::new(root).join(name), &page).unwrap();
+            } else {
+                assert!(
+                    page == shown,
+                    "{name} says something else than what was measured, which is:\n\n{tables}\n"
+                );
+            }
         }
     });
 }
@@ -1385,18 +1396,21 @@ const ABOVE: &[(&str, &str, usize, &str)] = &[
     ("tree", TREES[4], 4, "k"),
 ];
 
+/// The fewest round trips of a write that sends more, and the reasons.
+fn above(row: &Measured) -> Option<(usize, &'static str)> {
+    let (.., least, why) = ABOVE
+        .iter()
+        .find(|(kind, write, ..)| (*kind, *write) == (row.kind, row.write))?;
+    let sent = row.with.0;
+    assert!(*least < sent, "{}, {}: {least} and {sent}", row.kind, row.write);
+    Some((*least, why))
+}
+
 /// The fewest round trips of a write, with the reasons for more.
 fn least(row: &Measured) -> String {
-    let sent = row.with.0;
-    match ABOVE
-        .iter()
-        .find(|(kind, write, ..)| (*kind, *write) == (row.kind, row.write))
-    {
-        None => sent.to_string(),
-        Some((.., least, why)) => {
-            assert!(*least < sent, "{}, {}: {least} and {sent}", row.kind, row.write);
-            format!("{least} ([{why}](#why-some-send-more))")
-        }
+    match above(row) {
+        None => row.with.0.to_string(),
+        Some((least, why)) => format!("{least} ([{why}](#why-some-send-more))"),
     }
 }
 
@@ -1454,10 +1468,29 @@ fn tables(rows: &[Measured]) -> String {
     text + "\n"
 }
 
+/// One table of all writes, without their commands.
+fn numbers(rows: &[Measured]) -> String {
+    let mut text =
+        "\n| write | at least | with transactions | standalone |\n| --- | --- | --- | --- |\n".to_owned();
+    for rows in rows.chunk_by(|a, b| a.kind == b.kind) {
+        text += &format!("| **{}** | | | |\n", title(rows[0].kind));
+        for row in rows {
+            let sent = row.with.0;
+            let least = above(row).map_or(sent, |(least, _)| least);
+            let alone = row
+                .alone
+                .as_ref()
+                .map_or("–".to_owned(), |alone| alone.0.to_string());
+            text += &format!("| {} | {least} | {sent} | {alone} |\n", row.write);
+        }
+    }
+    text + "\n"
+}
+
 /// The page with these parts in the place of its own.
-fn with_measured(page: &str, summary: &str, tables: &str) -> String {
+fn with_measured(page: &str, parts: &[(&str, String)]) -> String {
     let mut made = page.to_owned();
-    for (name, part) in [("summary", summary), ("tables", tables)] {
+    for (name, part) in parts {
         let mark = format!("<!-- measured: {name} -->\n");
         let (above, below) = made.split_once(&mark).expect("the mark of what is measured");
         let (_, below) = below

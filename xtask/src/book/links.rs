@@ -11,6 +11,9 @@ use url::Url;
 
 use super::html::{Html, Link, loaded_by_style};
 
+/// Where the reference documentation of a release is.
+const DOCUMENTATION: &str = "https://docs.rs/mongodb-odm/latest/odm/";
+
 /// Something on a page that a reader would stumble over.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
@@ -129,6 +132,25 @@ impl Built {
         Ok(faults.into_iter().collect())
     }
 
+    /// Each link to the reference documentation that leads to no page of the folder, as `cargo doc` writes it.
+    pub fn unknown_items(&self, documentation: &Path) -> Vec<Fault> {
+        let mut faults = BTreeSet::new();
+        for (path, html) in &self.documents {
+            for link in &html.links {
+                let Link::Followed(url) = link else { continue };
+                let Some(item) = url.strip_prefix(DOCUMENTATION) else {
+                    continue;
+                };
+                let file = item.split('#').next().unwrap_or_default();
+                if !documentation.join(file).is_file() {
+                    let what = format!("the reference documentation has no page {file}");
+                    faults.insert(Fault::new(path.display().to_string(), what));
+                }
+            }
+        }
+        faults.into_iter().collect()
+    }
+
     fn wrong_resource(&self, from: &Path, url: &str) -> Result<Option<String>> {
         match self.target(from, url)? {
             Target::Elsewhere => Ok(Some(format!("loads {url} from elsewhere"))),
@@ -210,6 +232,19 @@ mod tests {
         }
         let built = Built::read(dir.path())?;
         Ok((dir, built))
+    }
+
+    #[test]
+    fn links_to_the_reference_documentation_are_checked() -> Result<()> {
+        let link = |page: &str| format!("<a href='{DOCUMENTATION}{page}'></a>");
+        let page = link("enum.Error.html#variants") + &link("struct.No.html");
+        let (_book, built) = built(&[("a.html", &page)])?;
+        let documentation = tempfile::tempdir()?;
+        fs::write(documentation.path().join("enum.Error.html"), "")?;
+        let faults = built.unknown_items(documentation.path());
+        let what = "the reference documentation has no page struct.No.html";
+        assert_eq!(faults, [Fault::new("a.html", what)]);
+        Ok(())
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The book, built with mdBook, and checked: its links without a browser, its look and its search in Chromium.
+//! The book, built with mdBook, and checked: its links and its length without a browser, its look and its search in Chromium.
 
 mod browser;
 mod html;
 mod links;
 mod look;
 mod search;
+mod words;
 
 use std::ffi::OsString;
 use std::fs;
@@ -107,6 +108,17 @@ async fn check(book: &Path, output: &Path, options: &Options) -> Result<Vec<Faul
         faults.len()
     ));
     faults.extend(unknown);
+    let documentation = target_dir().join("doc/odm");
+    if documentation.is_dir() {
+        faults.extend(built.unknown_items(&documentation));
+    } else {
+        step(
+            "skipped: the links to the reference documentation, which `cargo doc --workspace --no-deps` writes",
+        );
+    }
+    let (length, too_long) = words::measure(&book.join("src"))?;
+    step(length);
+    faults.extend(too_long);
     let Some(program) = browser::find()? else {
         step(format!(
             "skipped: the check in a browser, which needs Chromium ({}, or on the PATH)",

@@ -387,7 +387,7 @@ mod tests {
     /// The table of the guide's page says what each field is for.
     #[test]
     fn the_guide_lists_the_fields_of_the_library() -> Result<()> {
-        let page = std::fs::read_to_string(crate::workspace::root().join("book/src/internals/stored.md"))?;
+        let page = std::fs::read_to_string(crate::workspace::root().join("docs/internals/stored.md"))?;
         let in_the_guide: BTreeSet<String> = page
             .lines()
             .filter_map(|line| line.strip_prefix("| `")?.split('`').next())

@@ -51,6 +51,33 @@ const STREAMED: i32 = 1_000;
 /// writes](https://www.mongodb.com/docs/manual/core/retryable-writes/) of replica sets and sharded clusters. A standalone
 /// server has none: there the error is returned, and the item may be stored or not.
 ///
+/// A push while its parent is deleted may be acknowledged, and its item is then deleted with the parent. That can happen, too,
+/// where `restrict` forbids the deletion in the end, if the bucket was inserted at the same moment and that insert was refused.
+/// If an item refers to a document that is deleted at that moment, its push or edit is undone and the error names the missing
+/// document. The place of such an item is not used again. A page that was created for it is deleted, unless another process has
+/// written to it meanwhile or other documents derive values from it.
+///
+/// Where the library itself changes items, since a reference is emptied or a copy updated, it raises the bucket's version: an
+/// `edit` or `delete` that has read them before starts again.
+///
+/// # Changes of the declaration
+/// A greater `size` applies to new pages. After a smaller one, buckets that hold more items, or have room for more, violate the
+/// validator: `sync` reports their number, and pushes don't use the excess room. When an item is pushed after the newest page,
+/// that page is cut to the present size; if it already holds more, it stays and the next page begins. `audit` finds the buckets
+/// that have room for more, and `repair` and `backfill` remove the excess.
+///
+/// After a new `time` or `sum`, older pages lack the field or have it for new items alone. `backfill` has the server compute it,
+/// a thousand buckets at a time, without sending any item. Deleting an item, or editing a summed field, computes its bucket's
+/// sums again.
+///
+/// # Other programs
+/// A program that writes a bucket without this library has to write its counts, times, sums and room as well. `audit` has the
+/// server compare them with the items; sums of `f32` and `f64` are equal if they differ by no more than a billionth of the
+/// greatest number in them. `repair` computes wrong ones again, removes room that exceeds what the items leave, and never adds
+/// room; computed fields that depend on the buckets follow. Whole buckets may be deleted through
+/// [`collection`](Buckets::collection): the numbers of the pages then have a gap, and if the newest page was deleted, the next
+/// one takes its number. A `.raw(…)` that would change what the library keeps is refused: [`Error::Query`].
+///
 /// # Example
 /// ```no_run
 /// # use samples::bucket::*;

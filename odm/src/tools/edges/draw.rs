@@ -25,6 +25,21 @@ impl Edges {
     /// reference (with two heads if it is two-way), a dashed line from source to copy. Fields that the library writes are
     /// in italics.
     ///
+    /// | in the image | means |
+    /// | --- | --- |
+    /// | a box | a document, with its collection below the name of its struct |
+    /// | a row | a stored field: its name, its type and its bounds |
+    /// | a frame in a box | an embedded struct, or the items of an array of them |
+    /// | `[Address] ≤ 10` | an array of at most 10 |
+    /// | `?` | the field may be `null` |
+    /// | `→ people`, a solid line | a reference |
+    /// | `= parts.name`, a dashed line | a copy of a field |
+    /// | `[first 10 of reviews by -date]`, a dashed line | a subset of the children |
+    /// | `avg(reviews.stars)`, a dashed line | a computed field |
+    ///
+    /// Defaults are left out: `on_delete = restrict` (in two-way references `pull` or `nullify`), and copies without a
+    /// `consistency`.
+    ///
     /// It is at most 700 pixels wide, with text of 12. It can be read in light and in dark mode, and needs nothing else: no
     /// font, no script. Rows and lines say more where the pointer rests.
     ///

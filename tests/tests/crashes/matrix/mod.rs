@@ -13,7 +13,7 @@
 //!
 //! The matrix is printed with `cargo test -p odm-tests --test crashes -- --nocapture`. It has
 //! one row of nine (of 27 on SecantusDB in Python), since the whole takes minutes, each time others (`ODM_CRASH_SHARE` says which, and is printed):
-//! `ODM_CRASH_MATRIX=book/src/crash-matrix.md` (a path from the root of the workspace) has all of them, and writes them as
+//! `ODM_CRASH_MATRIX=docs/crash-matrix.md` (a path from the root of the workspace) has all of them, and writes them as
 //! a page of the book. `ODM_CRASH_EDGE` has all rows of those edges with these words in their names; with `ODM_CRASH_MATRIX` it writes
 //! these anew, and keeps the others of the page.
 
@@ -662,7 +662,7 @@ fn beside_others(page: &str, new: Vec<page::Line>) -> Vec<page::Line> {
 }
 
 /// The page of the guide.
-const PAGE: &str = include_str!("../../../../book/src/crash-matrix.md");
+const PAGE: &str = include_str!("../../../../docs/crash-matrix.md");
 
 /// The names of the modes.
 const MODES: [&str; 4] = [
@@ -678,7 +678,7 @@ fn the_page_of_the_matrix_is_made_of_its_rows() {
     assert!(lines.len() > 300, "{} rows", lines.len());
     assert!(
         page::page(&lines, &MODES) == PAGE,
-        "book/src/crash-matrix.md is not as its rows make it"
+        "docs/crash-matrix.md is not as its rows make it"
     );
 }
 
