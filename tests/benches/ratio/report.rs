@@ -390,6 +390,15 @@ const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/results.json");
 /// The page of the guide that shows them.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../book/src/benchmark.md");
 
+/// The joins that are compared with the driver on the page, and those that are compared with other libraries.
+const JOINS: [&str; 4] = [
+    "joins 1,000 × 20: $in",
+    "joins 1,000 × 20 of 500: $in",
+    "joins 1 × 20: $in",
+    "joins 100 × newest 10 by queries: finds at once",
+];
+const JOINS_OF_LIBRARIES: [&str; 2] = ["joins 1,000 × 20", "joins 1,000 × 1"];
+
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
     rows: Vec<Measured>,
@@ -401,7 +410,7 @@ impl Kept {
         Ok(serde_json::from_str(&std::fs::read_to_string(KEPT)?)?)
     }
 
-    /// A table of all rows but those of other libraries.
+    /// A table of the rows that the page shows: all but those of other libraries, of large results, and of further sizes of joins.
     fn on_driver(&self) -> String {
         let mut text =
             "\n| scenario | by hand | ratio | 95 % interval | one statement | ratio |\n".to_owned();
@@ -410,6 +419,8 @@ impl Kept {
             .rows
             .iter()
             .filter(|row| libraries::sides(&row.scenario).is_none())
+            .filter(|row| !row.scenario.starts_with("large: "))
+            .filter(|row| !row.scenario.starts_with("joins ") || JOINS.contains(&row.scenario.as_str()))
         {
             let interval = match (row.low, row.high) {
                 (Some(low), Some(high)) => format!("{low:.2} to {high:.2}"),
@@ -439,15 +450,24 @@ impl Kept {
     fn libraries(&self) -> String {
         let mut text = format!("\n| task | {} |\n", libraries::SIDES.join(" | "));
         text += &format!("| --- |{}\n", " --- |".repeat(libraries::SIDES.len()));
-        for task in libraries::TASKS {
+        let mut line = |task: &str, name: &dyn Fn(&str) -> String| {
             let ratio = |side: &&str| {
-                let name = libraries::row(task, side);
+                let name = name(side);
                 let row = self.rows.iter().find(|row| row.scenario == name);
                 let ratio = row.and_then(|row| row.ratio);
                 ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"))
             };
             let ratios: Vec<String> = libraries::SIDES.iter().map(ratio).collect();
             let _ = writeln!(text, "| {task} | {} |", ratios.join(" | "));
+        };
+        for task in libraries::TASKS {
+            line(task, &|side| libraries::row(task, side));
+        }
+        for group in JOINS_OF_LIBRARIES {
+            line(group, &|side| {
+                let side = if side == "driver" { "$in" } else { side };
+                format!("{group}: {side}")
+            });
         }
         text + "\n"
     }
