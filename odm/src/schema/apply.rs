@@ -106,11 +106,12 @@ impl Odm {
     /// level `strict` and action `error`, unless the plan [accepts violations](Plan::accept_violations).
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
-    /// [`Error::ExistingDocuments`] if duplicates were written since; [`Error::Driver`].
+    /// [`Error::ExistingDocuments`] if duplicates were written since; [`Error::Driver`]. Where the server refuses an index, the others of
+    /// the collection are created nevertheless.
     ///
     /// # Cost
     /// One round trip for a new collection, two for a validator, one for all new indexes of a collection (which lasts as long as
-    /// the server builds them), and one for each changed time to live, for pre- and post-images, and for each search or vector index,
+    /// the server builds them; if it refuses one, one more for each), and one for each changed time to live, for pre- and post-images, and for each search or vector index,
     /// which Atlas builds afterwards. The declared copies cost one where all are known already;
     /// if there is anything to change, one more checks before that for copies that these models lack.
     pub fn apply(&self, plan: &Plan) -> action::Action<Applied> {
@@ -302,10 +303,10 @@ impl Odm {
             }
         }
         if !specs.is_empty() {
-            match create_indexes(db, plan, collection, specs).await {
-                Ok(true) => made.extend(indexes),
-                Ok(false) => {}
-                Err(failure) => return (made, Err(failure)),
+            let (new, outcome) = create_indexes(db, plan, collection, specs).await;
+            made.extend(new.into_iter().map(|at| indexes[at].clone()));
+            if outcome.is_err() {
+                return (made, outcome);
             }
         }
         for change in search {
@@ -475,50 +476,84 @@ async fn change_ttl(
     Ok(true)
 }
 
-/// Whether an index was created; `false` if all were there.
+/// Creates indexes by one command. A server that refuses one of them creates none, so then each is created by itself. Gives the
+/// positions of those that are new, and the first refusal.
 async fn create_indexes(
     db: &Database,
     plan: &Plan,
     collection: &'static str,
     specs: Vec<Document>,
-) -> Result<bool, ApplyFailure> {
-    match run(
-        db,
-        collection,
-        doc! { "createIndexes": collection, "indexes": specs },
-    )
-    .await
-    {
+) -> (Vec<usize>, Result<(), ApplyFailure>) {
+    let count = specs.len();
+    let together = doc! { "createIndexes": collection, "indexes": specs.clone() };
+    match run(db, collection, together).await {
         Ok(reply) => {
-            let number = |name| reply.get(name).and_then(super::values::integer);
-            Ok(match (number("numIndexesBefore"), number("numIndexesAfter")) {
-                (Some(before), Some(after)) => before != after,
-                _ => true, // a sharded cluster answers for each shard
-            })
+            let made = if is_new(&reply) {
+                (0..count).collect()
+            } else {
+                Vec::new()
+            };
+            return (made, Ok(()));
         }
-        // Duplicates that were not there when the plan was made.
-        Err(ApplyFailure::Final(Error::Driver(e))) if existing::code(&e) == Some(11000) => {
-            for index in plan
-                .indexes
-                .get(collection)
-                .into_iter()
-                .flatten()
-                .filter(|index| index.unique)
-            {
-                if let Some(violations) = existing::duplicates(db, collection, index).await? {
-                    return Err(ApplyFailure::Final(Error::ExistingDocuments {
-                        collection,
-                        change: format!("the index {}", index.in_words()),
-                        count: violations.count,
-                        sample: violations.sample,
-                        reason: violations.reason,
-                    }));
-                }
-            }
-            Err(ApplyFailure::Final(Error::Driver(e)))
+        // The plan is made again.
+        Err(failure @ ApplyFailure::Stale { .. }) => return (Vec::new(), Err(failure)),
+        Err(failure) if count == 1 => {
+            return (Vec::new(), Err(explained(db, plan, collection, failure).await));
         }
-        Err(failure) => Err(failure),
+        Err(_) => {}
     }
+    let (mut made, mut first) = (Vec::new(), None);
+    for (at, spec) in specs.into_iter().enumerate() {
+        let alone = doc! { "createIndexes": collection, "indexes": [spec] };
+        match run(db, collection, alone).await {
+            Ok(reply) if is_new(&reply) => made.push(at),
+            Ok(_) => {}
+            Err(failure) if first.is_none() => first = Some(explained(db, plan, collection, failure).await),
+            Err(_) => {}
+        }
+    }
+    (made, first.map_or(Ok(()), Err))
+}
+
+/// Whether `createIndexes` has created one: a sharded cluster, which answers for each shard, does not tell.
+fn is_new(reply: &Document) -> bool {
+    let number = |name| reply.get(name).and_then(super::values::integer);
+    match (number("numIndexesBefore"), number("numIndexesAfter")) {
+        (Some(before), Some(after)) => before != after,
+        _ => true,
+    }
+}
+
+/// The refusal of an index with the documents that are in the way: duplicates that were not there when the plan was made.
+async fn explained(
+    db: &Database,
+    plan: &Plan,
+    collection: &'static str,
+    failure: ApplyFailure,
+) -> ApplyFailure {
+    let ApplyFailure::Final(Error::Driver(e)) = failure else {
+        return failure;
+    };
+    if existing::code(&e) != Some(11000) {
+        return ApplyFailure::Final(Error::Driver(e));
+    }
+    let indexes = plan.indexes.get(collection).into_iter().flatten();
+    for index in indexes.filter(|index| index.unique) {
+        match existing::duplicates(db, collection, index).await {
+            Ok(None) => {}
+            Ok(Some(violations)) => {
+                return ApplyFailure::Final(Error::ExistingDocuments {
+                    collection,
+                    change: format!("the index {}", index.in_words()),
+                    count: violations.count,
+                    sample: violations.sample,
+                    reason: violations.reason,
+                });
+            }
+            Err(error) => return error.into(),
+        }
+    }
+    ApplyFailure::Final(Error::Driver(e))
 }
 
 /// Creates a search or vector index, or changes its definition. Atlas takes no write concern with that.

@@ -509,6 +509,35 @@ fn duplicates_are_counted_and_refused() {
     });
 }
 
+/// One statement creates all indexes or none, so a refused one must not take the others with it.
+#[odm_tests::test]
+fn a_refused_index_leaves_the_others() {
+    with_db(async |t| {
+        let odm = handle(&t, Model::of::<Indexed>());
+        odm.sync().await.unwrap();
+        let rows = t.db.collection::<Bag>("indexed");
+        rows.drop_indexes().await.unwrap();
+        let plan = odm.plan().await.unwrap();
+        assert_eq!(plan.changes().len(), 6, "{plan}");
+        let row = || doc! { "a": "x", "at": mongodb::bson::DateTime::now() };
+        rows.insert_many([row(), row()]).await.unwrap();
+
+        match odm.apply(&plan).await.unwrap_err() {
+            Error::ExistingDocuments { count: 2, change, .. } => {
+                assert_eq!(change, "the index `a_1` on a, unique, sparse")
+            }
+            other => panic!("{other}"),
+        }
+        let names = index_names(&t, "indexed").await;
+        assert_eq!(names.len(), 6, "{names:?}");
+        assert!(!names.contains(&"a_1".to_owned()), "{names:?}");
+
+        rows.delete_many(doc! {}).await.unwrap();
+        odm.sync().await.unwrap();
+        assert_eq!(index_names(&t, "indexed").await.len(), 7);
+    });
+}
+
 #[odm_tests::test]
 fn a_changed_time_to_live_changes_the_index() {
     with_db(async |t| {
