@@ -579,7 +579,7 @@ mod tests {
         );
     }
 
-    /// What the library was tested on is one sentence in `tests/tested.txt`, which the pages repeat.
+    /// The servers that were tested are one sentence in `tests/tested.txt`, which the pages repeat.
     #[test]
     fn every_page_says_the_same_of_the_servers_that_were_tested() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
