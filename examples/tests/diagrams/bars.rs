@@ -63,8 +63,7 @@ pub fn measured(page: &str) -> Vec<Measured> {
             panic!("six cells, not `{line}`");
         };
         let to_statement = if statement == SAME {
-            // A row that was not measured has a dash on the left.
-            assert!(to_driver == to_statement || to_driver == "–", "{line}");
+            assert_eq!(to_driver, to_statement, "{line}");
             Vec::new()
         } else {
             ratios(to_statement)

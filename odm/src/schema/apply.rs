@@ -495,8 +495,8 @@ async fn create_indexes(
             };
             return (made, Ok(()));
         }
-        // The plan is made again.
-        Err(failure @ ApplyFailure::Stale { .. }) => return (Vec::new(), Err(failure)),
+        // Where the server did not answer, or the database has changed, each of them would fail for the same reason.
+        Err(failure) if !is_refusal(&failure) => return (Vec::new(), Err(failure)),
         Err(failure) if count == 1 => {
             return (Vec::new(), Err(explained(db, plan, collection, failure).await));
         }
@@ -513,6 +513,18 @@ async fn create_indexes(
         }
     }
     (made, first.map_or(Ok(()), Err))
+}
+
+/// Whether the server has refused what was sent, and would refuse it again.
+fn is_refusal(failure: &ApplyFailure) -> bool {
+    match failure {
+        ApplyFailure::Stale { .. } => false,
+        ApplyFailure::Index { .. } => true,
+        ApplyFailure::Final(error) => {
+            let is_final = !error.is_transient() && !error.outcome_unknown();
+            is_final && error.driver_error().is_some_and(|e| existing::code(e).is_some())
+        }
+    }
 }
 
 /// Whether `createIndexes` has created one: a sharded cluster, which answers for each shard, does not tell.

@@ -435,12 +435,14 @@ impl Kept {
                 Some(statement) => statement.name.as_str(),
                 None => "not measured",
             };
+            let of_statement = match name {
+                "the same" => ratio.clone(),
+                _ => shown_statement(statement),
+            };
             let _ = writeln!(
                 text,
-                "| {} | {} | {ratio} | {interval} | {name} | {} |",
-                row.scenario,
-                row.baseline,
-                shown_statement(statement)
+                "| {} | {} | {ratio} | {interval} | {name} | {of_statement} |",
+                row.scenario, row.baseline
             );
         }
         text + "\n"
