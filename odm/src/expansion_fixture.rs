@@ -51,6 +51,7 @@ pub(crate) const fn document(
         extra: || false,
         hooks: &[],
         search_indexes: &[],
+        shard_key: None,
         several: odm::Several::No,
         checks: &[],
     }
@@ -507,6 +508,7 @@ impl crate::Document for Person {
         extra: || false,
         hooks: &[],
         search_indexes: &[],
+        shard_key: None,
         several: odm::Several::No,
         checks: &[],
     };

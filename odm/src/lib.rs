@@ -907,6 +907,7 @@ pub mod __private {
         pub use crate::model::several::*;
     }
     pub use crate::model::meta::Several;
+    pub use crate::model::meta::shard_key::{ShardKeyField, ShardKeyMeta};
     pub use crate::model::shape::{
         Access, Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape,
         Tagging, VariantMeta,

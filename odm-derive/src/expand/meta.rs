@@ -216,6 +216,7 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
             several: #several,
             checks: &[#(#checks),*],
             search_indexes: &[#(#search_indexes),*],
+            shard_key: ::core::option::Option::None,
         }
     }}
 }

@@ -104,6 +104,7 @@ macro_rules! model {
                 soft_delete: None,
                 hooks: &[],
                 search_indexes: &[],
+                shard_key: None,
                 several: meta::Several::No,
                 checks: &[],
                 shared: &[],

@@ -13,6 +13,7 @@ pub(crate) mod kind;
 pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod search;
+pub(crate) mod shard_key;
 pub(crate) mod value_rules;
 
 use crate::error::violation::Number;
@@ -20,6 +21,7 @@ use crate::model::meta::bucket::BucketMeta;
 use crate::model::meta::kind::{CollectionKind, ViewMeta};
 use crate::model::meta::options::{CollationMeta, DeclaredIndex, Expiry, IndexKey, IndexMeta, Validation};
 use crate::model::meta::search::SearchIndexMeta;
+use crate::model::meta::shard_key::ShardKeyMeta;
 use crate::model::meta::value_rules::ValueRules;
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, error::Result as BsonResult};
@@ -635,6 +637,8 @@ pub struct DocumentMeta {
     pub checks: &'static [CheckMeta],
     /// The declared search and vector indexes of Atlas.
     pub search_indexes: &'static [SearchIndexMeta],
+    /// The fields by whose values a sharded cluster distributes the documents: `#[document(shard_key(…))]`.
+    pub shard_key: Option<&'static ShardKeyMeta>,
 }
 
 impl DocumentMeta {
@@ -659,6 +663,7 @@ impl DocumentMeta {
         several: Several::No,
         checks: &[],
         search_indexes: &[],
+        shard_key: None,
     };
 
     /// Whether the document has errors.
