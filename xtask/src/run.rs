@@ -9,11 +9,14 @@ use anyhow::{Context, Result};
 use crate::ServerArgs;
 use crate::process::{Process, exit_code};
 use crate::server::{self, Environment};
-use crate::suite;
+use crate::suite::{self, Suite};
 use crate::workspace::{cargo, step, target_dir};
 
 /// How long cargo and what it runs may take to end when asked to.
 pub const STOP_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often servers that don't answer are replaced in one run of all tests.
+const MOST_RESTARTS: u32 = 2;
 
 /// Where the whole crash matrix is written to; without it, the test of crashes tries a part of it.
 const MATRIX: &str = "ODM_CRASH_MATRIX";
@@ -173,14 +176,29 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
         }
     }
     let lanes = if job.is_suite { suite::lanes() } else { 1 };
-    let mut servers = server::obtain_for_lanes(source, options.keep, lanes).await?;
+    let mut servers = server::obtain_for_lanes(source.clone(), options.keep, lanes).await?;
     step(format!("running {}", job.name));
-    let code = match servers.first() {
-        Some(_) if job.is_suite => {
+    let code = if job.is_suite {
+        let suite = Suite::new().await?;
+        for restarts in 0.. {
             let of_lanes: Vec<_> = servers.iter().cycle().take(lanes).collect();
-            suite::run(&of_lanes, &job.variables).await?
+            let silent = server::any_silent(&servers);
+            tokio::select! {
+                ended = suite.run(&of_lanes, &job.variables) => {
+                    ended?;
+                    break;
+                }
+                // No test can tell what a server does that does not answer: those that met it are run on another one.
+                () = silent, if restarts < MOST_RESTARTS => {
+                    step("a server that was started here has not answered for three minutes: the tests that it served are run again");
+                }
+            }
+            drop(std::mem::take(&mut servers));
+            servers = server::obtain_for_lanes(source.clone(), options.keep, lanes).await?;
         }
-        server => run(&job.run, &job.variables, server).await?,
+        suite.report()
+    } else {
+        run(&job.run, &job.variables, servers.first()).await?
     };
     match code {
         0 => step(format!("{} succeeded", job.name)),

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ pub fn lanes() -> usize {
 }
 
 /// A unit that runs in one go: a test binary by its name, the unit tests, or the samples in the documentation.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
     name: String,
     selection: Vec<String>,
@@ -178,48 +178,82 @@ impl std::fmt::Display for Counts {
 }
 
 /// The outcome of a part.
+#[derive(Debug)]
 struct Ended {
     name: String,
     code: u8,
     counts: Counts,
 }
 
-/// Runs all tests on these servers, a part at a time on each. Returns the exit code of the first part that failed.
-pub async fn run(servers: &[&Server], variables: &[(&'static str, OsString)]) -> Result<u8> {
-    let queue = RefCell::new(parts(&metadata().await?)?);
-    let logs = target_dir().join("test-output");
-    std::fs::create_dir_all(&logs).with_context(|| format!("{} can't be created", logs.display()))?;
-    let lane = async |server: &Server| -> Result<Vec<Ended>> {
-        let mut ended = Vec::new();
-        loop {
-            let next = queue.borrow_mut().pop_front();
-            let Some(part) = next else { return Ok(ended) };
-            ended.push(run_part(part, server, variables, &logs).await?);
-        }
-    };
-    let ended = try_join_all(servers.iter().map(|server| lane(server))).await?;
-    let (mut all, mut code, mut failed) = (Counts::default(), 0, Vec::new());
-    for part in ended.into_iter().flatten() {
-        all.add(part.counts);
-        if part.code != 0 {
-            code = if code == 0 { part.code } else { code };
-            failed.push(part.name);
-        }
+/// All tests, with what has become of them.
+#[derive(Debug)]
+pub struct Suite {
+    queue: RefCell<VecDeque<Part>>,
+    running: RefCell<Vec<Part>>,
+    ended: RefCell<Vec<Ended>>,
+    logs: PathBuf,
+}
+
+impl Suite {
+    /// The tests of the workspace.
+    pub async fn new() -> Result<Self> {
+        let logs = target_dir().join("test-output");
+        std::fs::create_dir_all(&logs).with_context(|| format!("{} can't be created", logs.display()))?;
+        Ok(Self {
+            queue: RefCell::new(parts(&metadata().await?)?),
+            running: RefCell::default(),
+            ended: RefCell::default(),
+            logs,
+        })
     }
-    if !failed.is_empty() {
-        step(format!("failed: {} (see {})", failed.join(", "), logs.display()));
+
+    /// Runs what has not been run on these servers, a part at a time on each. A part that runs when the future is dropped is run again
+    /// by the next call.
+    pub async fn run(&self, servers: &[&Server], variables: &[(&'static str, OsString)]) -> Result<()> {
+        self.queue.borrow_mut().extend(self.running.take());
+        let lane = async |server: &Server| -> Result<()> {
+            loop {
+                let next = self.queue.borrow_mut().pop_front();
+                let Some(part) = next else { return Ok(()) };
+                self.running.borrow_mut().push(part.clone());
+                let ended = run_part(&part, server, variables, &self.logs).await?;
+                self.running.borrow_mut().retain(|running| *running != part);
+                self.ended.borrow_mut().push(ended);
+            }
+        };
+        try_join_all(servers.iter().map(|server| lane(server))).await?;
+        Ok(())
     }
-    step(all);
-    Ok(code)
+
+    /// Says how the tests ended. Returns the exit code of the first part that failed.
+    pub fn report(self) -> u8 {
+        let (mut all, mut code, mut failed) = (Counts::default(), 0, Vec::new());
+        for part in self.ended.into_inner() {
+            all.add(part.counts);
+            if part.code != 0 {
+                code = if code == 0 { part.code } else { code };
+                failed.push(part.name);
+            }
+        }
+        if !failed.is_empty() {
+            step(format!(
+                "failed: {} (see {})",
+                failed.join(", "),
+                self.logs.display()
+            ));
+        }
+        step(all);
+        code
+    }
 }
 
 async fn run_part(
-    part: Part,
+    part: &Part,
     server: &Server,
     variables: &[(&'static str, OsString)],
     logs: &Path,
 ) -> Result<Ended> {
-    let Part { name, selection } = part;
+    let Part { name, selection } = part.clone();
     let path = logs.join(format!("{name}.txt"));
     let output = File::create(&path).with_context(|| format!("{} can't be written", path.display()))?;
     let mut command = cargo();

@@ -381,6 +381,7 @@ const BY: Key = key("by", &["by = field"]);
 const ANY: Key = key("any", &["any(A, B)", "any"]);
 const ON_DELETE: Key = key("on_delete", &["on_delete = …"]);
 const CHECK: Key = key("check", &["check = false"]);
+const SAME: Key = key("same", &["same(field)"]);
 
 /// On a field: a reference.
 pub static REFERENCE: Attribute = Attribute::new(
@@ -394,6 +395,7 @@ pub static REFERENCE: Attribute = Attribute::new(
         ANY,
         ON_DELETE,
         CHECK,
+        SAME,
         key("index", &["index = false"]),
     ],
 );
@@ -408,6 +410,7 @@ pub static PARENT_REF: Attribute = Attribute::new(
         ANY,
         ON_DELETE,
         CHECK,
+        SAME,
         key("index", &["index = false"]),
     ],
 );

@@ -33,6 +33,8 @@ pub struct Reference {
     pub index: Option<At<bool>>,
     pub on_delete: Option<At<OnDelete>>,
     pub any: Option<Any>,
+    /// The fields of this document that have the same value in the other one.
+    pub same: Option<At<Vec<Ident>>>,
 }
 
 /// `any` or `any(Photo, Video)`.
@@ -106,6 +108,7 @@ impl Reference {
             index: None,
             on_delete: None,
             any: None,
+            same: None,
         }
     }
 
@@ -130,6 +133,7 @@ impl Reference {
             ("index", _) => once(&mut self.index, truth(meta)?, meta),
             ("on_delete", _) => once(&mut self.on_delete, on_delete(meta)?, meta),
             ("any", _) => once(&mut self.any, Any::parse(meta)?, meta),
+            ("same", _) => once(&mut self.same, same(meta)?, meta),
             ("many" | "max" | "expected", true) => Err(meta.error(format!(
                 "A document has one parent, so `#[parent_ref]` takes no `{}`. An array of references is `#[reference(many, max = \
                  {DEFAULT_MAX})]`",
@@ -238,6 +242,23 @@ pub(super) fn on_delete(meta: &ParseNestedMeta) -> syn::Result<At<OnDelete>> {
         Some((_, rule)) => Ok(At::new(*rule, given.span())),
         None => Err(unknown_word(&given, "on_delete", &known, &advice())),
     }
+}
+
+/// `(tenant, region)`.
+fn same(meta: &ParseNestedMeta) -> syn::Result<At<Vec<Ident>>> {
+    let span = meta.path.span();
+    let advice = "`same` names the fields of this document that have the same value in the other one, as in Rust: `same(tenant)`";
+    if !meta.input.peek(token::Paren) {
+        return Err(syn::Error::new(span, advice));
+    }
+    let content;
+    parenthesized!(content in meta.input);
+    let fields = Punctuated::<Ident, Token![,]>::parse_terminated(&content);
+    let fields = fields.map_err(|error| syn::Error::new(error.span(), advice))?;
+    if fields.is_empty() {
+        return Err(syn::Error::new(span, advice));
+    }
+    Ok(At::new(fields.into_iter().collect(), span))
 }
 
 /// `(-time, name)`.

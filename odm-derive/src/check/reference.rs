@@ -30,6 +30,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place) {
     rules.other_side();
     rules.key();
     rules.children();
+    rules.same();
     rules.union();
     rules.in_id();
 }
@@ -323,6 +324,46 @@ impl Rules<'_> {
                     self.label()
                 ),
             );
+        }
+    }
+
+    /// `same(field)`: fields of this document, which every document of it has.
+    pub fn same(&self) {
+        let (Some(same), label) = (&self.reference.same, self.label()) else {
+            return;
+        };
+        if let Place::Embed { .. } = self.place {
+            return; // of which document it is, is known with all models
+        }
+        let mut known: Vec<&syn::Ident> = Vec::new();
+        for name in &same.value {
+            let Some(field) = self.container.fields().iter().find(|field| *name == field.rust) else {
+                self.error(
+                    name.span(),
+                    format!(
+                        "`same` of `{label}` names a field of `{}`, whose value the other document has in its field of this name, and \
+                         there is no `{name}`. Write the name as in Rust, such as `same(tenant)`",
+                        self.container.name()
+                    ),
+                );
+                continue;
+            };
+            if ty::is_optional(field.ty) {
+                self.error(
+                    name.span(),
+                    format!(
+                        "`same` of `{label}` names `{name}`, which is an `Option`: the other document is found by its value, so every \
+                         document has to have one. Write the type without `Option`"
+                    ),
+                );
+            }
+            if known.contains(&name) {
+                self.error(
+                    name.span(),
+                    format!("`same` of `{label}` names `{name}` twice. Leave out one of them"),
+                );
+            }
+            known.push(name);
         }
     }
 

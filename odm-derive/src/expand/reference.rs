@@ -66,7 +66,11 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         };
         quote!(on_delete: #odm::OnDelete::#rule,)
     });
-    let options: Vec<TokenStream> = [by, expected, one, order, check, indexed, on_delete]
+    let same = declared.same.as_ref().map(|at| {
+        let fields = at.value.iter().map(|field| field.unraw().to_string());
+        quote!(same: &[#(#fields),*],)
+    });
+    let options: Vec<TokenStream> = [by, expected, one, order, check, indexed, on_delete, same]
         .into_iter()
         .flatten()
         .collect();

@@ -278,12 +278,11 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn get(&self, id: impl Target<T>) -> Action<Option<T>> {
-        self.get_id(id.target_id())
+        self.get_id(self.core().knowing(&id), id.target_id())
     }
 
-    fn get_id(&self, id: Result<Bson>) -> Action<Option<T>> {
+    fn get_id(&self, core: Core, id: Result<Bson>) -> Action<Option<T>> {
         let sought = id.as_ref().map_or(Sought::Any, |id| Sought::Id(id.clone()));
-        let core = self.core.clone();
         let get = async move {
             let mut found = None;
             let mut take = |raw: &RawDocument| {
@@ -487,7 +486,8 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn update(&self, target: impl WriteTarget<T>) -> Update<T> {
-        Update::new(self.core().clone(), target.target_id(), target.seen_version())
+        let core = self.core().knowing(&target);
+        Update::new(core, target.target_id(), target.seen_version())
     }
 
     /// Changes every document that matches the condition.
@@ -596,7 +596,8 @@ impl<T: Document> Collection<T> {
     where
         T: Deletable,
     {
-        Delete::new(self.core().clone(), target.target_id(), target.seen_version())
+        let core = self.core().knowing(&target);
+        Delete::new(core, target.target_id(), target.seen_version())
     }
 
     /// Deletes every document that matches the condition.

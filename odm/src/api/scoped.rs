@@ -202,7 +202,7 @@ impl<T: Document> Collection<T> {
     where
         T: SoftDelete,
     {
-        let (core, id) = (self.core().clone(), target.target_id());
+        let (core, id) = (self.core().knowing(&target), target.target_id());
         let restored = async move {
             let trace = core.trace("restore");
             let id = id?;
@@ -240,7 +240,7 @@ impl<T: Document> Collection<T> {
     where
         T: SoftDelete,
     {
-        Delete::purge(self.core().clone(), target.target_id())
+        Delete::purge(self.core().knowing(&target), target.target_id())
     }
 
     /// Removes the deleted documents that match the condition: those that were deleted some time ago, say.

@@ -284,6 +284,7 @@ impl ReadFrom for Tx {
             odm: self.odm.clone(),
             session: Some(self.session.clone()),
             on_disk: false,
+            routes: None,
         }
     }
 }

@@ -11,11 +11,12 @@ use crate::model::document::DocumentMeta;
 use crate::model::own_fields::Token;
 use crate::rules::rule::DeferredWork;
 use crate::store::cx::Cx;
+use crate::store::routes::Routes;
 use crate::store::session::{AfterCommit, Session};
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// The work that the operations of a transaction leave for the time after its commit. References are checked again then, since its snapshot
 /// does not show the writes of others.
@@ -60,9 +61,9 @@ impl AfterCommit for WorkAfterCommit {
     /// # Errors
     /// [`Error::MissingReference`](crate::Error::MissingReference): the references were undone.
     /// [`Error::StillReferenced`](crate::Error::StillReferenced): the document was restored.
-    fn run(self: Box<Self>, odm: &Odm) -> BoxFuture<'_, (u64, Result<()>)> {
+    fn run(self: Box<Self>, odm: &Odm, routes: Arc<Routes>) -> BoxFuture<'_, (u64, Result<()>)> {
         async move {
-            let trace = Trace::without_span();
+            let trace = Trace::without_span().knowing(Some(routes));
             let cx = Cx::new(odm, None, &trace);
             let deleted = if self.deleted.is_empty() {
                 Ok(())

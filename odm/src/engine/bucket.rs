@@ -216,6 +216,7 @@ impl BucketWriter {
         loop {
             let core = &self.core;
             let filter = core.odm().in_scope(core.meta(), row.filter(meta), false)?;
+            let filter = core.cx(trace).routed(core.meta(), filter);
             let mut options = core.on_primary();
             options.sort = Some(doc! { meta.page: -1 });
             options.projection = Some(doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 });
@@ -579,8 +580,9 @@ impl BucketWriter {
         if let Some(period) = &meta.period {
             fields.insert(period.start, 1);
         }
-        let filter = doc! { "_id": { "$eq": &hit.id }, VERSION: { "$eq": hit.version } };
         let core = &self.core;
+        let filter = doc! { "_id": { "$eq": &hit.id }, VERSION: { "$eq": hit.version } };
+        let filter = core.cx(trace).routed(core.meta(), filter);
         let mut options = core.on_primary();
         options.projection = Some(fields);
         trace.trip();

@@ -57,10 +57,14 @@ impl FirstMatch {
         let shown = ["_id"]
             .into_iter()
             .chain(self.collated_key().into_iter().flatten().copied());
-        options.projection = (!whole).then(|| shown.map(|name| (name.to_owned(), Bson::from(1))).collect());
+        let shown = shown.map(|name| (name.to_owned(), Bson::from(1))).collect();
+        let cx = core.cx(trace);
+        options.projection = (!whole).then(|| cx.with_shard_keys(core.meta(), shown));
         trace.trip();
         let found = act!(core, own, [core] core.raw().find_one(condition).with_options(options));
-        found.map_err(|error| core.error(error))
+        let found = found.map_err(|error| core.error(error))?;
+        found.iter().for_each(|document| cx.note(core.meta(), document));
+        Ok(found)
     }
 
     /// The condition that the document must still match when it is written. A key that the collation of its index compares must still

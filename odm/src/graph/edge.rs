@@ -377,6 +377,29 @@ impl Edge {
         values.into_iter()
     }
 
+    /// The references of this edge in a document, each with the struct that it stands in: that of the copies beside it.
+    pub(crate) fn values_beside<'d>(
+        &self,
+        document: &'d RawDocument,
+    ) -> Vec<(&'d RawDocument, RawBsonRef<'d>)> {
+        let Some((last, outer)) = self.segments.split_last() else {
+            return Vec::new();
+        };
+        let mut structs = vec![document];
+        for segment in outer {
+            let below = structs.iter().filter_map(|one| one.get(&segment.name).ok()?);
+            structs = below.flat_map(documents_in).collect();
+        }
+        let values = structs.into_iter().flat_map(|one| {
+            let mut values = Vec::new();
+            if let Some(value) = one.get(&last.name).ok().flatten() {
+                collect(value, last.array, &[], &mut values);
+            }
+            values.into_iter().map(move |value| (one, value))
+        });
+        values.collect()
+    }
+
     /// The target that a stored reference names, and the key in it. `None` where a union has a tag of no target.
     pub(crate) fn points<'d>(&self, value: RawBsonRef<'d>) -> Option<(ReferenceTarget, RawBsonRef<'d>)> {
         if !self.reference.union {
@@ -417,21 +440,27 @@ impl Edge {
         }
         let tag = target.tag;
         // Type and id have to be those of one item.
-        match self.segments.iter().rposition(|segment| segment.array) {
+        match self.in_items() {
             None => doc! {
                 format!("{}.type", self.path): tag,
                 format!("{}.id", self.path): { "$in": keys },
             },
-            Some(at) => {
-                let (array, rest) = self.segments.split_at(at + 1);
-                let inner = match rest {
-                    [] => String::new(),
-                    rest => format!("{}.", path(rest)),
-                };
+            Some((array, inner)) => {
                 let item = doc! { format!("{inner}type"): tag, format!("{inner}id"): { "$in": keys } };
-                doc! { path(array): { "$elemMatch": item } }
+                doc! { array: { "$elemMatch": item } }
             }
         }
+    }
+
+    /// The array in whose items it stands, and the beginning of its name in them.
+    pub(crate) fn in_items(&self) -> Option<(String, String)> {
+        let at = self.segments.iter().rposition(|segment| segment.array)?;
+        let (array, rest) = self.segments.split_at(at + 1);
+        let inner = match rest {
+            [] => String::new(),
+            rest => format!("{}.", path(rest)),
+        };
+        Some((path(array), inner))
     }
 
     /// The target that documents of this type are.
@@ -456,6 +485,18 @@ impl Edge {
         } else {
             doc! { "$unset": { &self.path: "" } }
         }
+    }
+}
+
+/// The document that a value is, or the documents of an array.
+fn documents_in(value: RawBsonRef<'_>) -> Vec<&RawDocument> {
+    match value {
+        RawBsonRef::Document(document) => vec![document],
+        RawBsonRef::Array(items) => {
+            let items = items.into_iter().map_while(|item| item.ok());
+            items.filter_map(|item| item.as_document()).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

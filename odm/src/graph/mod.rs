@@ -15,6 +15,7 @@ mod lost;
 pub(crate) mod names;
 pub(crate) mod others;
 mod reads;
+pub(crate) mod routing;
 pub(crate) mod sync;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -22,6 +23,7 @@ mod walk;
 
 pub(crate) use crate::graph::edge::{Derivation, Derived, DerivedId, Edge, EdgeId, ReferenceTarget, TwoWay};
 pub(crate) use crate::graph::names::{fields_of, is, is_itself};
+use crate::graph::routing::Routing;
 
 use crate::graph::walk::{DeclaredReference, ModelWalk};
 use crate::model::copy::{Computed, Consistency, Copied};
@@ -47,6 +49,8 @@ pub(crate) struct Graph {
     /// By the target's collection.
     incoming: Arc<HashMap<&'static str, Vec<EdgeId>>>,
     derived: Arc<Vec<Derived>>,
+    /// What documents say of shard keys, by their collection.
+    routings: Arc<HashMap<&'static str, Routing>>,
     /// The documents with sensitive fields, if there are any.
     sensitive: Option<Arc<[&'static DocumentMeta]>>,
     /// The fields that programs with other models derive.
@@ -101,6 +105,7 @@ impl Graph {
         graph.check_copies(&mut problems);
         graph.check_volatile(&volatile, &mut problems);
         graph.check_sensitive(&mut problems);
+        graph.find_routings(&mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -122,6 +127,7 @@ impl Graph {
             outgoing: self.outgoing.clone(),
             incoming: self.incoming.clone(),
             derived: self.derived.clone(),
+            routings: self.routings.clone(),
             sensitive: self.sensitive.clone(),
             others: crate::graph::known::KnownDeclarations::default(),
         }

@@ -22,6 +22,7 @@ pub(crate) const fn to(targets: &'static [TargetMeta]) -> ReferenceMeta {
         check: true,
         index: true,
         on_delete: OnDelete::Restrict,
+        same: &[],
     }
 }
 

@@ -575,6 +575,14 @@ pub trait Target<T: Identified> {
     /// # Errors
     /// [`Error::Encode`](crate::Error::Encode) where it can't be stored as BSON.
     fn target_id(&self) -> crate::Result<Bson>;
+    /// The document as it is stored, if the caller gave one.
+    ///
+    /// # Errors
+    /// [`Error::Encode`](crate::Error::Encode) where it can't be stored as BSON.
+    #[doc(hidden)]
+    fn whole(&self) -> crate::Result<Option<RawDocumentBuf>> {
+        Ok(None)
+    }
     /// The version that the caller has seen, if `T` has versions and the caller gave a document.
     fn seen_version(&self) -> Option<i64> {
         None
@@ -593,6 +601,9 @@ impl<T: Document> Target<T> for &T {
     type By = AsRead;
     fn target_id(&self) -> crate::Result<Bson> {
         crate::model::encode::id(self.id())
+    }
+    fn whole(&self) -> crate::Result<Option<RawDocumentBuf>> {
+        stored_document(T::META.name, *self).map(Some)
     }
     fn seen_version(&self) -> Option<i64> {
         self.version()

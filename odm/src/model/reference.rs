@@ -348,6 +348,7 @@ impl ReferenceMeta {
                 Some(_) if R::OPTIONAL => OnDelete::Nullify,
                 _ => OnDelete::Restrict,
             },
+            same: &[],
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::store::batch::stored_value;
 use crate::store::filter::{all, named_id, within};
 use crate::store::packed::Packed;
 use crate::{Error, Odm, Result};
-use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
 use std::borrow::Cow;
 
@@ -191,6 +191,12 @@ impl DocumentById {
             expected_version,
             within: None,
         }
+    }
+
+    /// The same, where the document has these values too.
+    pub(crate) fn restrict(&mut self, values: Document) {
+        let scope = self.within.take().map(|scope| *scope);
+        self.within = Some(Box::new(all(scope.into_iter().chain([values]))));
     }
 
     /// The condition of the document, whatever its version is.
@@ -900,6 +906,25 @@ impl Write {
             WriteKind::Replace(replace) => Some(replace.one.filter(self.meta)),
             WriteKind::Delete(delete) => Some(delete.filter.clone()),
         }
+    }
+
+    /// The value that a field has in every document that it writes, where that is known: one that no update changes.
+    pub(crate) fn known_value(&self, name: &str) -> Option<Key> {
+        if let Some(document) = self.document() {
+            let value = document.get(name).ok().flatten();
+            return value.filter(|value| *value != RawBsonRef::Null).map(Key::of);
+        }
+        let condition = self.condition()?;
+        let by_condition = demanded(&condition, name).map(Key::of_bson);
+        by_condition.or_else(|| {
+            let update = match &self.what {
+                WriteKind::Update(update) if update.upsert => &update.built.update,
+                WriteKind::UpdateMany(update) if update.upsert => &update.built.update,
+                _ => return None,
+            };
+            let mut inserted = ["$setOnInsert", "$set"].into_iter();
+            inserted.find_map(|operator| update.get_document(operator).ok()?.get(name).map(Key::of_bson))
+        })
     }
 
     /// The id of the one document that it changes, where it names one.

@@ -1,6 +1,7 @@
 //! The references that writes add, and those of them whose targets are missing. Pure: the questions to the database are in `rules/exists`.
 
 use crate::graph::edge::{Edge, ReferenceTarget};
+use crate::graph::routing::same;
 use crate::graph::sync::missing_targets;
 use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
@@ -11,8 +12,9 @@ use crate::plan::operation::{Write, each_of_document};
 use crate::plan::touches::ArrayEffect;
 use crate::store::batch::id;
 use crate::{Error, Result};
-use mongodb::bson::{Bson, RawDocumentBuf};
+use mongodb::bson::{Bson, RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// The references that a write adds, by one edge to one collection.
 #[derive(Clone, Debug)]
@@ -24,7 +26,12 @@ pub(crate) struct AddedReferences {
     pub(crate) how: ArrayEffect,
     /// The missing ones that every document of the write had before: they are not checked again.
     pub(crate) had: HashSet<Key>,
+    /// The values that fields of the targets have to have, by the targets: those of `same`.
+    pub(crate) same: HashMap<Key, Vec<SameFields>>,
 }
+
+/// The fields of `same(…)` with their values in a document.
+pub(crate) type SameFields = Arc<[(&'static str, Key)]>;
 
 /// Maximum number of documents that are read for a condition: if that many were read, more may match.
 pub(crate) const MANY: usize = 1_000;
@@ -44,8 +51,9 @@ pub(crate) fn added_references<'w>(
     for write in writes {
         for edge in checked(graph, write.meta) {
             let how = write.how(edge);
+            let same = same_fields(edge, |name| write.known_value(name));
             write.each_added(edge, &mut |target, key, value| {
-                add(&mut all, target, (key, value), how)
+                add(&mut all, target, (key, value), how, same.as_ref())
             })?;
         }
     }
@@ -63,8 +71,15 @@ pub(crate) fn references_in(
 ) -> Result<Vec<AddedReferences>> {
     let mut all: Vec<AddedReferences> = Vec::new();
     for edge in checked(graph, meta) {
+        let same = same_of_document(edge, document);
         each_of_document(edge, document, &mut |target, key, value| {
-            add(&mut all, target, (key, value), ArrayEffect::Replaces);
+            add(
+                &mut all,
+                target,
+                (key, value),
+                ArrayEffect::Replaces,
+                same.as_ref(),
+            );
         })?;
     }
     Ok(all)
@@ -95,12 +110,24 @@ pub(crate) fn add_dependent<'d>(
 ) -> Result<()> {
     for document in documents {
         for edge in dependent(graph, meta) {
+            let same = same_of_document(edge, document);
             each_of_document(edge, document, &mut |target, key, value| {
-                add(all, target, (key, value), ArrayEffect::Replaces);
+                add(all, target, (key, value), ArrayEffect::Replaces, same.as_ref());
             })?;
         }
     }
     Ok(())
+}
+
+/// The fields of `same(…)` of a reference, as a document has them.
+fn same_of_document(edge: &Edge, document: &RawDocument) -> Option<SameFields> {
+    same_fields(edge, |name| document.get(name).ok().flatten().map(Key::of))
+}
+
+fn same_fields(edge: &Edge, value: impl Fn(&str) -> Option<Key>) -> Option<SameFields> {
+    let fields = same(edge).filter_map(|name| Some((name, value(name)?)));
+    let fields: Vec<_> = fields.collect();
+    (!fields.is_empty()).then(|| fields.into())
 }
 
 fn add(
@@ -108,28 +135,71 @@ fn add(
     target: ReferenceTarget,
     (key, value): (&Key, &Bson),
     how: ArrayEffect,
+    same: Option<&SameFields>,
 ) {
     let is_of = |one: &&mut AddedReferences| one.target == target;
+    let of_key = |all: &mut HashMap<Key, Vec<SameFields>>| {
+        if let Some(same) = same {
+            let known = all.entry(key.clone()).or_default();
+            if !known.contains(same) {
+                known.push(same.clone());
+            }
+        }
+    };
     if let Some(added) = all.iter_mut().find(is_of) {
         added.how = added.how.max(how);
+        of_key(&mut added.same);
         if added.known.insert(key.clone()) {
             added.keys.push((key.clone(), value.clone()));
         }
         return;
     }
+    let mut same = HashMap::new();
+    of_key(&mut same);
     all.push(AddedReferences {
         target,
         keys: vec![(key.clone(), value.clone())],
         known: HashSet::from([key.clone()]),
         how,
         had: HashSet::new(),
+        same,
     });
+}
+
+/// The references with `same` that these writes add on one side of a link.
+///
+/// # Errors
+/// As [`each_of_document`].
+pub(crate) fn linked_by_same<'w>(
+    graph: &Graph,
+    writes: impl Iterator<Item = &'w Write>,
+) -> Result<Vec<AddedReferences>> {
+    let mut all: Vec<AddedReferences> = Vec::new();
+    for write in writes {
+        let edges = graph.outgoing(write.meta);
+        for edge in edges.filter(|edge| edge.is_two_way() && !edge.reference.same.is_empty()) {
+            let same = same_fields(edge, |name| write.known_value(name));
+            write.each_added(edge, &mut |target, key, value| {
+                add(&mut all, target, (key, value), ArrayEffect::Adds, same.as_ref());
+            })?;
+        }
+    }
+    Ok(all)
+}
+
+/// Whether a document has these values in the fields of `same`.
+pub(crate) fn is_same(document: &RawDocument, fields: &SameFields) -> bool {
+    fields.iter().all(|(name, value)| {
+        let stored = document.get(name).ok().flatten().map(Key::of);
+        stored.as_ref() == Some(value)
+    })
 }
 
 /// The keys by which documents can be found that these writes insert.
 pub(crate) fn keys_of_inserts<'w>(
     writes: impl Iterator<Item = &'w Write> + Clone,
     columns: &[Column],
+    counts: impl Fn(Column, &Key, &RawDocument) -> bool,
 ) -> HashMap<Column, HashSet<Key>> {
     let mut inserted: HashMap<Column, HashSet<Key>> = HashMap::new();
     for (collection, by) in columns {
@@ -139,6 +209,7 @@ pub(crate) fn keys_of_inserts<'w>(
         for write in of {
             if let Some(document) = write.inserted()
                 && let Some(value) = document.get(by).ok().flatten()
+                && counts((collection, by), &Key::of(value), document)
             {
                 inserted
                     .entry((collection, by))

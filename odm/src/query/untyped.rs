@@ -136,7 +136,7 @@ pub(crate) fn projection(fields: &[&'static str], needs: Option<&[&'static str]>
 impl Query {
     pub(crate) fn new(core: Core, filter: Filter<()>) -> Query {
         Query {
-            core,
+            core: core.noting(),
             filter,
             options: QueryOptions::default(),
             sort: Vec::new(),
@@ -192,7 +192,12 @@ impl Query {
         self.prepare_projection();
         let filter = std::mem::replace(&mut self.filter, Filter::always()).into_document()?;
         let collated = self.options.collation.is_some();
-        self.core.odm().in_scope(self.core.meta(), filter, collated)
+        let filter = self.core.odm().in_scope(self.core.meta(), filter, collated)?;
+        Ok(if collated {
+            filter
+        } else {
+            self.core.routed(filter)
+        })
     }
 
     /// Turns the conditions on documents that these refer to into conditions on these.
@@ -221,8 +226,16 @@ impl Query {
             }
             None => None,
         };
-        if projection.is_some() {
-            self.options.projection = projection;
+        if let Some(mut projection) = projection {
+            if self.joins()
+                && let Some(routing) = self.core.odm().graph().routing(self.meta())
+            {
+                routing
+                    .read
+                    .iter()
+                    .for_each(|name| read_too(&mut projection, name));
+            }
+            self.options.projection = Some(projection);
         }
     }
 
@@ -241,7 +254,10 @@ impl Query {
                     let found = act!(core, read, [core] core.raw().find_one(filter).with_options(options));
                     let found = found.map_err(|error| core.error(error))?;
                     trace.done(1, found.is_some().into());
-                    found.map_or(Ok(()), |found| take(&found))
+                    found.map_or(Ok(()), |found| {
+                        core.note(&found);
+                        take(&found)
+                    })
                 })
                 .await
         }
@@ -276,11 +292,12 @@ impl Query {
         let trace = self.core.trace("stream");
         trace.values(self.core.meta(), "filter", &filter);
         let (core, options) = (&self.core, self.options.into_inner());
-        let (meta, seen) = (core.meta(), place.clone());
+        let (meta, seen, noting) = (core.meta(), place.clone(), core.clone());
         let read = move |batch: RawBatch| {
             let batch = RawDocuments::new(meta, batch)?;
             let mut number = 0;
             batch.each(&mut |document| {
+                noting.note(document);
                 seen.check(meta.collection, document)?;
                 number += 1;
                 if number == batch.len() {
@@ -423,6 +440,10 @@ impl Query {
             trace
                 .run(async {
                     let (core, options) = (&self.core, self.options.into_inner());
+                    let take = &mut |document: &mongodb::bson::RawDocument| {
+                        core.note(document);
+                        take(document)
+                    };
                     let (round_trips, documents) =
                         hand_out!(core, [core] core.raw().find(filter).with_options(options), take);
                     trace.done(round_trips, documents);

@@ -8,11 +8,13 @@ use crate::model::document::DocumentMeta;
 use crate::model::key;
 use crate::model::key::Key;
 use crate::plan::operation::Write;
-use crate::plan::targets::{AddedReferences, Column, MissingReferences, keys_of_inserts, missing};
+use crate::plan::targets::{
+    AddedReferences, Column, MissingReferences, SameFields, is_same, keys_of_inserts, linked_by_same, missing,
+};
 use crate::store::cx::Cx;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
-use mongodb::bson::doc;
+use mongodb::bson::{RawDocument, doc};
 use std::collections::{HashMap, HashSet};
 
 /// Maximum number of queries that run at once.
@@ -47,6 +49,15 @@ impl AskedTargets {
 
     /// Which of them there are.
     pub(crate) async fn ask(self, cx: &Cx<'_>) -> Result<HashMap<Column, HashSet<Key>>> {
+        self.ask_for(cx, |_, _, _| true).await
+    }
+
+    /// Which of them there are with a document that counts.
+    async fn ask_for(
+        self,
+        cx: &Cx<'_>,
+        counts: impl Fn(Column, &Key, &RawDocument) -> bool,
+    ) -> Result<HashMap<Column, HashSet<Key>>> {
         let mut queries = Vec::new();
         for (meta, by, keys) in &self.columns {
             for keys in key::chunks(keys) {
@@ -66,7 +77,8 @@ impl AskedTargets {
         for (column, documents) in found {
             let keys = there.entry(column).or_default();
             for document in documents {
-                keys.extend(document.get(column.1).ok().flatten().map(Key::of));
+                let key = document.get(column.1).ok().flatten().map(Key::of);
+                keys.extend(key.filter(|key| counts(column, key, &document)));
             }
         }
         Ok(there)
@@ -80,10 +92,31 @@ pub(crate) async fn before<'w>(
     added: &[AddedReferences],
     writes: impl Iterator<Item = &'w Write> + Clone,
 ) -> Result<Vec<MissingReferences>> {
+    let linked = linked_by_same(graph, writes.clone())?;
+    let added: Vec<AddedReferences> = added.iter().cloned().chain(linked).collect();
     let columns: Vec<Column> = added.iter().map(|one| one.column(graph)).collect();
-    let own = keys_of_inserts(writes, &columns);
+    let counts = counting(graph, &added);
+    let own = keys_of_inserts(writes, &columns, counts);
     let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
-    missing_besides(cx, graph, added, is_own).await
+    missing_besides(cx, graph, &added, is_own).await
+}
+
+/// Whether a document is the target of the references to it that demand values of its fields by `same`.
+fn counting<'a>(
+    graph: &'a Graph,
+    added: &'a [AddedReferences],
+) -> impl Fn(Column, &Key, &RawDocument) -> bool + 'a {
+    let mut demanded: HashMap<(Column, &Key), Vec<&SameFields>> = HashMap::new();
+    for one in added {
+        for (key, fields) in &one.same {
+            let of_key = demanded.entry((one.column(graph), key)).or_default();
+            of_key.extend(fields);
+        }
+    }
+    move |column, key, document| {
+        let mut fields = demanded.get(&(column, key)).into_iter().flatten();
+        fields.all(|fields| is_same(document, fields))
+    }
 }
 
 /// Returns the missing targets. Those that `is_own` names count as existing.
@@ -100,7 +133,7 @@ pub(crate) async fn missing_besides(
             asked.add(one.target.meta, column.1, key);
         }
     }
-    let there = asked.ask(cx).await?;
+    let there = asked.ask_for(cx, counting(graph, added)).await?;
     let is_there = |column: Column, key: &Key| {
         is_own(column, key) || there.get(&column).is_some_and(|keys| keys.contains(key))
     };

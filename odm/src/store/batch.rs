@@ -180,11 +180,16 @@ impl Cx<'_> {
     ) -> Result<DocumentBatch> {
         options.limit = Some(i64::try_from(limit).unwrap_or(i64::MAX));
         options.batch_size = Some(u32::try_from(limit).unwrap_or(u32::MAX));
+        let filter = self.routed(meta, filter);
+        options.projection = options
+            .projection
+            .map(|projection| self.with_shard_keys(meta, projection));
         let failed = |error| Context::new(meta).driver(error);
         let collection = self.collection::<RawDocumentBuf>(meta);
         let mut documents: Vec<RawDocumentBuf> = Vec::new();
         let mut bytes = 0;
         let mut full = |document: RawDocumentBuf| {
+            self.note(meta, &document);
             bytes += document.as_bytes().len();
             documents.push(document);
             bytes >= BYTES || documents.len() >= limit
@@ -225,8 +230,13 @@ impl Cx<'_> {
         at_a_time: usize,
         mut take: impl FnMut(&RawDocumentBuf) -> bool + Send,
     ) -> Result<()> {
+        let filter = self.routed(meta, filter);
+        let mut take = |document: &RawDocumentBuf| {
+            self.note(meta, document);
+            take(document)
+        };
         let options = FindOptions::builder()
-            .projection(projection)
+            .projection(self.with_shard_keys(meta, projection))
             .batch_size(u32::try_from(at_a_time).unwrap_or(u32::MAX))
             .build();
         let failed = |error| Context::new(meta).driver(error);
@@ -265,13 +275,15 @@ impl Cx<'_> {
         filter: Document,
         projection: Document,
     ) -> Result<Vec<RawDocumentBuf>> {
+        let (filter, projection) = (self.routed(meta, filter), self.with_shard_keys(meta, projection));
         let collection = self.collection::<RawDocumentBuf>(meta);
         let batch = i32::MAX as u32;
-        collect!(
+        let found = collect!(
             self,
             meta,
             collection.find(filter).projection(projection).batch_size(batch)
-        )
+        );
+        found.map(|found| self.noted(meta, found))
     }
 
     /// Those of these ids that have a document.
@@ -293,13 +305,15 @@ impl Cx<'_> {
         projection: Document,
         limit: i64,
     ) -> Result<Vec<RawDocumentBuf>> {
+        let filter = self.routed(meta, filter);
         let collection = self.collection::<RawDocumentBuf>(meta);
         let mut options = FindOptions::default();
         options.sort = Some(sort);
-        options.projection = Some(projection);
+        options.projection = Some(self.with_shard_keys(meta, projection));
         options.limit = Some(limit);
         options.batch_size = Some(i32::MAX as u32);
-        collect!(self, meta, collection.find(filter).with_options(options))
+        let found = collect!(self, meta, collection.find(filter).with_options(options));
+        found.map(|found| self.noted(meta, found))
     }
 
     /// The result of a pipeline, which has to be small.
@@ -308,6 +322,7 @@ impl Cx<'_> {
         meta: &'static DocumentMeta,
         pipeline: Vec<Document>,
     ) -> Result<Vec<Document>> {
+        let pipeline = self.routed_pipeline(meta, pipeline);
         let collection = self.collection::<RawDocumentBuf>(meta);
         let batch = i32::MAX as u32;
         collect!(self, meta, collection.aggregate(pipeline).batch_size(batch))
@@ -319,6 +334,7 @@ impl Cx<'_> {
         meta: &'static DocumentMeta,
         pipeline: Vec<Document>,
     ) -> Result<Vec<RawDocumentBuf>> {
+        let pipeline = self.routed_pipeline(meta, pipeline);
         let collection = self.collection::<RawDocumentBuf>(meta);
         let batch = i32::MAX as u32;
         collect!(
@@ -332,6 +348,7 @@ impl Cx<'_> {
     }
 
     pub(crate) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
+        let filter = self.routed(meta, filter);
         let collection = self.collection::<RawDocumentBuf>(meta);
         act!(self, meta, own, collection.count_documents(filter))
     }
@@ -340,7 +357,7 @@ impl Cx<'_> {
     /// once more where the reply was lost, which the server allows of no deletion of many.
     pub(crate) async fn delete(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let filter = all([filter]);
+        let filter = all([self.routed(meta, filter)]);
         let result = if named_id(&filter).is_some() {
             act!(self, meta, write, collection.delete_one(filter))
         } else {
@@ -357,13 +374,15 @@ impl Cx<'_> {
         filter: Document,
         fields: Document,
     ) -> Result<Option<RawDocumentBuf>> {
+        let (filter, fields) = (self.routed(meta, filter), self.with_shard_keys(meta, fields));
         let collection = self.collection::<RawDocumentBuf>(meta);
-        act!(
+        let taken = act!(
             self,
             meta,
             modify,
             collection.find_one_and_delete(filter).projection(fields)
-        )
+        );
+        taken.inspect(|taken| taken.iter().for_each(|document| self.note(meta, document)))
     }
 
     /// Deletes all documents that match, for which it makes no difference if that is done twice: where the reply of the first attempt
@@ -395,7 +414,7 @@ impl Cx<'_> {
         }
         let update = UpdateModifications::Document(update);
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let filter = all([filter]);
+        let filter = all([self.routed(meta, filter)]);
         let mut options = UpdateOptions::default();
         options.array_filters = Some(change.array_filters).filter(|filters| !filters.is_empty());
         let updated = act!(self, meta, write, {
@@ -582,6 +601,7 @@ impl<'s> IdBatches<'s> {
             None => {
                 let behind = self.last.as_ref().map(|last| after_id(self.meta, last));
                 let filter = all([behind.unwrap_or_default(), self.filter.clone()]);
+                let filter = self.cx.routed(self.meta, filter);
                 self.left = self.first.take();
                 let limit = self.left.and_then(|first| i64::try_from(first).ok());
                 self.cx.trip();

@@ -56,7 +56,7 @@ pub(crate) enum CommandStatement<'s> {
         upsert: bool,
     },
     Delete {
-        filter: &'s Document,
+        filter: Cow<'s, Document>,
         many: bool,
     },
 }

@@ -1,17 +1,19 @@
 //! A collection as everything below the typed builders knows it.
 
-use crate::model::document::DocumentMeta;
+use crate::model::document::{Document, DocumentMeta, Target};
 use crate::store::batches::Take;
 use crate::store::held::Hold;
 use crate::store::options::{CommandOptions, Options, raised};
+use crate::store::routes::Routes;
 use crate::store::session::Session;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{
     CollectionOptions, FindOneOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
 };
+use std::sync::Arc;
 
 /// Reads that have to find what was written a moment ago go to the primary: a secondary may lag behind.
 pub(crate) const PRIMARY: SelectionCriteria = SelectionCriteria::ReadPreference(ReadPreference::Primary);
@@ -120,7 +122,66 @@ impl Core {
     }
 
     pub(crate) fn trace(&self, operation: &'static str) -> Trace {
-        Trace::new(self.meta.collection, operation).concealing(self.odm.graph().sensitive())
+        Trace::new(self.meta.collection, operation)
+            .concealing(self.odm.graph().sensitive())
+            .knowing(self.routes())
+    }
+
+    /// The shard keys that an operation knows before it begins.
+    pub(crate) fn routes(&self) -> Option<Arc<Routes>> {
+        let of_session = self.session.as_ref().map(Session::routes);
+        of_session.or_else(|| self.options()?.routes.0.clone())
+    }
+
+    /// The same collection for operations that share what they know of shard keys.
+    pub(crate) fn sharing(mut self, routes: Option<Arc<Routes>>) -> Core {
+        if let (None, Some(routes)) = (&self.session, routes) {
+            self.odm.add_options(Options::knowing(routes));
+        }
+        self
+    }
+
+    /// The same for an operation that notes shard keys, where any model has one.
+    pub(crate) fn noting(self) -> Core {
+        if self.odm.graph().has_routings() && self.routes().is_none() {
+            self.sharing(Some(Arc::default()))
+        } else {
+            self
+        }
+    }
+
+    /// The same for an operation on this document, where it is given as a whole.
+    pub(crate) fn knowing<T: Document>(&self, target: &impl Target<T>) -> Core {
+        let core = self.clone();
+        if self.odm.graph().routing(T::META).is_none() {
+            return core;
+        }
+        // Where it can't be encoded, the operation says so.
+        let Ok(Some(document)) = target.whole() else {
+            return core;
+        };
+        let core = core.sharing(Some(Arc::default()));
+        if let Some(routes) = core.routes() {
+            routes.note(core.odm.graph(), T::META, &document);
+        }
+        core
+    }
+
+    /// A filter with the shard keys of the documents that it names, where they are known.
+    pub(crate) fn routed(&self, filter: bson::Document) -> bson::Document {
+        match self.routes().filter(|_| self.odm.graph().has_routings()) {
+            Some(routes) => routes.complete(self.odm.graph(), self.meta, filter),
+            None => filter,
+        }
+    }
+
+    /// Notes the shard keys that a document says.
+    pub(crate) fn note(&self, document: &RawDocument) {
+        if self.odm.graph().has_routings()
+            && let Some(routes) = self.routes()
+        {
+            routes.note(self.odm.graph(), self.meta, document);
+        }
     }
 
     /// Maps an error of the driver's.
@@ -166,6 +227,7 @@ impl Core {
                         let chosen = options.get_or_insert_with(FindOneOptions::default);
                         chosen.projection = Some(projection);
                     }
+                    let filter = self.routed(filter);
                     let found = act!(self, read, [this] this.raw.find_one(filter).with_options(options));
                     let found = found.map_err(|error| self.error(error))?;
                     if let Some(found) = &found {

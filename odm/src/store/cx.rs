@@ -1,15 +1,19 @@
 //! The context of an operation: the handle, the transaction, and the trace that counts its commands. With it the library reads and writes raw
 //! documents of any collection.
 
+use crate::graph::edge::{Edge, ReferenceTarget};
+use crate::graph::routing::Route;
 use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
 use crate::model::meta::names::read_too;
 use crate::store::core::Core;
+use crate::store::filter::named_id;
 use crate::store::options::{CommandOptions, Options};
 use crate::store::session::Session;
 use crate::store::trace::Trace;
 use crate::{Odm, Result};
 use futures::TryStreamExt;
-use mongodb::bson::{Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{FindOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 
 /// The context of an operation.
@@ -160,6 +164,7 @@ impl Cx<'_> {
     ) -> Result<Vec<RawDocumentBuf>> {
         let mut projection = doc! { "_id": 1 };
         names.into_iter().for_each(|name| read_too(&mut projection, name));
+        let (filter, projection) = (self.routed(meta, filter), self.with_shard_keys(meta, projection));
         let mut options = FindOptions::default();
         options.projection = Some(projection);
         options.limit = limit;
@@ -169,6 +174,80 @@ impl Cx<'_> {
             options.read_concern = Some(ReadConcern::local());
             options.selection_criteria = Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
         }
-        collect!(self, meta, collection.find(filter).with_options(options))
+        let found = collect!(self, meta, collection.find(filter).with_options(options));
+        found.map(|found| self.noted(meta, found))
+    }
+
+    /// Documents that were read, of which the shard keys are noted.
+    pub(crate) fn noted(
+        &self,
+        meta: &'static DocumentMeta,
+        documents: Vec<RawDocumentBuf>,
+    ) -> Vec<RawDocumentBuf> {
+        documents.iter().for_each(|document| self.note(meta, document));
+        documents
+    }
+}
+
+impl Cx<'_> {
+    /// Notes the shard keys that a document says, for the statements that follow.
+    pub(crate) fn note(&self, meta: &'static DocumentMeta, document: &RawDocument) {
+        self.trace.routes().note(self.odm.graph(), meta, document);
+    }
+
+    /// Notes what a reference says of the shard key of its target.
+    pub(crate) fn note_reference(&self, target: ReferenceTarget, edge: &Edge, key: &Key, route: &Route) {
+        self.trace
+            .routes()
+            .refer((target.meta.collection, edge.by(), key.clone()), route);
+    }
+
+    /// A filter with the shard keys of the documents that it names, where the operation knows them.
+    pub(crate) fn routed(&self, meta: &'static DocumentMeta, filter: Document) -> Document {
+        self.trace.routes().complete(self.odm.graph(), meta, filter)
+    }
+
+    /// A pipeline, of which the first condition has them.
+    pub(crate) fn routed_pipeline(
+        &self,
+        meta: &'static DocumentMeta,
+        mut pipeline: Vec<Document>,
+    ) -> Vec<Document> {
+        if let Some(Ok(filter)) = pipeline.first_mut().map(|first| first.get_document_mut("$match")) {
+            *filter = self.routed(meta, std::mem::take(filter));
+        }
+        pipeline
+    }
+
+    /// A projection that reads what a document says of shard keys, too.
+    pub(crate) fn with_shard_keys(&self, meta: &DocumentMeta, mut projection: Document) -> Document {
+        let reads = |projection: &Document| {
+            let mut fields = projection.iter();
+            fields.all(|(name, value)| name == "_id" || matches!(value, Bson::Int32(1) | Bson::Boolean(true)))
+        };
+        if let Some(routing) = self.odm.graph().routing(meta).filter(|_| reads(&projection)) {
+            routing
+                .read
+                .iter()
+                .for_each(|name| read_too(&mut projection, name));
+        }
+        projection
+    }
+
+    /// Whether a filter has the whole declared shard key of one document.
+    pub(crate) fn is_targeted(&self, meta: &DocumentMeta, filter: &Document) -> bool {
+        let is_exact = |name: &str| match filter.get(name) {
+            Some(Bson::Document(operators)) if operators.keys().any(|key| key.starts_with('$')) => {
+                operators.contains_key("$eq")
+            }
+            given => given.is_some(),
+        };
+        meta.shard_key.is_some_and(|key| {
+            let mut fields = key.fields.iter();
+            fields.all(|field| match field.path {
+                "_id" => named_id(filter).is_some(),
+                path => is_exact(path),
+            })
+        })
     }
 }

@@ -23,6 +23,7 @@ pub mod options;
 pub(crate) mod packed;
 pub(crate) mod queue;
 pub(crate) mod retry;
+pub(crate) mod routes;
 pub(crate) mod scoped;
 pub(crate) mod scopes;
 pub mod server;

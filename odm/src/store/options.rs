@@ -1,5 +1,6 @@
 //! The options of the driver that hold for all commands of a handle, or of one operation.
 
+use crate::store::routes::Routes;
 use mongodb::bson::{Bson, RawBson};
 use mongodb::options::{Acknowledgment, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 use std::sync::Arc;
@@ -39,6 +40,18 @@ pub struct Options {
     misplaced: Option<&'static str>,
     /// The deferred fields that reads ask for, each with its collection.
     deferred: Vec<(&'static str, &'static str)>,
+    /// The shard keys that an operation knows before it begins.
+    pub(crate) routes: KnownRoutes,
+}
+
+/// Shard keys that several operations share, or none. They are no option of a command, so any two are equal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KnownRoutes(pub(crate) Option<Arc<Routes>>);
+
+impl PartialEq for KnownRoutes {
+    fn eq(&self, _: &KnownRoutes) -> bool {
+        true
+    }
 }
 
 impl Options {
@@ -88,6 +101,14 @@ impl Options {
         self
     }
 
+    /// Knows these shard keys.
+    pub(crate) fn knowing(routes: Arc<Routes>) -> Options {
+        Options {
+            routes: KnownRoutes(Some(routes)),
+            ..Options::default()
+        }
+    }
+
     /// Whether reads ask for this deferred field.
     pub(crate) fn asks_for(&self, collection: &str, name: &str) -> bool {
         self.deferred.contains(&(collection, name))
@@ -115,6 +136,7 @@ impl Options {
             read_concern: self.read_concern.or_else(|| others.read_concern.clone()),
             write_concern: self.write_concern.or_else(|| others.write_concern.clone()),
             misplaced: self.misplaced.or(others.misplaced),
+            routes: KnownRoutes(self.routes.0.or_else(|| others.routes.0.clone())),
         }
     }
 

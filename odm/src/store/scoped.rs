@@ -1,5 +1,6 @@
 //! Checks documents and updates against the scope of a handle, and fills it in.
 
+use crate::graph::routing::Routing;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::Managed;
@@ -8,7 +9,7 @@ use crate::model::sensitive;
 use crate::store::filter::{all, within};
 use crate::store::scopes::{Scopes, exactly, has, lacks};
 use crate::{Error, Odm, Result, bounds};
-use mongodb::bson::{Bson, Document, RawBson, RawBsonRef, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
 impl Odm {
     /// The condition of the documents that this handle reads and updates, if it does not read and update all of them.
@@ -222,26 +223,80 @@ impl Odm {
         ))
     }
 
+    /// The fields of a document that never change, as a condition: those of the shard key, and those that are the same in the documents that
+    /// it refers to. `None` where there are none, or one is missing.
+    pub(crate) fn key_of(&self, meta: &DocumentMeta, document: &RawDocument) -> Option<Document> {
+        self.graph()
+            .routing(meta)?
+            .fixed_in(document)
+            .filter(|key| !key.is_empty())
+    }
+
     /// Refuses an update that changes a field of the scope, the time of a deletion, or the variant. Only `$set` and `$setOnInsert` of
     /// the scope's value keep it: the operand of another operator says nothing about the value that the field has afterwards.
     ///
     /// # Errors
     /// [`Error::OutOfScope`].
     pub(crate) fn keeps_scope(&self, meta: &'static DocumentMeta, update: &Document) -> Result<()> {
-        if self.scopes().fields().is_empty() && meta.soft_delete.is_none() && meta.tag().is_none() {
+        let routing = self.graph().routing(meta);
+        if self.scopes().fields().is_empty()
+            && meta.soft_delete.is_none()
+            && meta.tag().is_none()
+            && routing.is_none()
+        {
             return Ok(());
         }
         for (operator, fields) in update {
             let sets = matches!(operator.as_str(), "$set" | "$setOnInsert");
             for (changed, operand) in fields.as_document().into_iter().flatten() {
                 self.keeps_field(meta, changed, operand, sets)?;
+                let mut names = vec![(changed.as_str(), operand, sets)];
                 // A renamed field is changed under its new name, too.
                 if let ("$rename", Bson::String(renamed)) = (operator.as_str(), operand) {
                     self.keeps_field(meta, renamed, &Bson::Null, false)?;
+                    names.push((renamed, &Bson::Null, false));
+                }
+                if operator != "$setOnInsert"
+                    && let Some(routing) = routing
+                {
+                    for (changed, operand, sets) in names {
+                        self.keeps_key(meta, routing, changed, operand, sets)?;
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Refuses a change of a field that is in the shard key, or the same in other documents. To set it to the scope's value changes
+    /// nothing.
+    fn keeps_key(
+        &self,
+        meta: &'static DocumentMeta,
+        routing: &Routing,
+        changed: &str,
+        operand: &Bson,
+        sets: bool,
+    ) -> Result<()> {
+        let Some(name) = routing.fixed().find(|name| meet(changed, name)) else {
+            return Ok(());
+        };
+        let own = self.scopes().of_collection(meta).find(|(field, _)| field == name);
+        if sets && changed == name && own.is_some_and(|(_, own)| is_same(Some(operand), own)) {
+            return Ok(());
+        }
+        Err(Error::Query {
+            collection: meta.collection,
+            message: if routing.key.contains(&name) {
+                format!(
+                    "`{name}` is a part of the shard key, which no update changes: use `move_to`, which moves one document"
+                )
+            } else {
+                format!(
+                    "`{name}` is the same in the documents that this one refers to (`same`), so no update changes it: insert another document"
+                )
+            },
+        })
     }
 
     /// The same of one change. `sets` says whether the field has the operand as its value afterwards.

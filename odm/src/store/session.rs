@@ -3,6 +3,7 @@
 use crate::error::driver::DriverText;
 use crate::model::own_fields::EDGES;
 use crate::store::queue::QueueKey;
+use crate::store::routes::Routes;
 use crate::store::tasks::{Background, Closed, OwnedCommand, Tasks};
 use crate::{Error, Odm, Result};
 use futures::future::BoxFuture;
@@ -33,6 +34,8 @@ struct SessionInner {
     has_begun: AtomicBool,
     /// How often the transaction has begun.
     attempts: AtomicUsize,
+    /// The shard keys of the documents that its operations have met.
+    routes: Arc<Routes>,
     background: Background,
 }
 
@@ -92,7 +95,7 @@ pub(crate) trait AfterCommit: Any + Send {
     ///
     /// # Errors
     /// If something of the committed transaction was undone.
-    fn run(self: Box<Self>, odm: &Odm) -> BoxFuture<'_, (u64, Result<()>)>;
+    fn run(self: Box<Self>, odm: &Odm, routes: Arc<Routes>) -> BoxFuture<'_, (u64, Result<()>)>;
 }
 
 impl Session {
@@ -105,8 +108,14 @@ impl Session {
             is_closed: AtomicBool::new(false),
             has_begun: AtomicBool::new(false),
             attempts: AtomicUsize::new(0),
+            routes: Arc::default(),
             background: Background::here(tasks),
         }))
+    }
+
+    /// The shard keys of the documents that the operations of the transaction have met.
+    pub(crate) fn routes(&self) -> Arc<Routes> {
+        self.0.routes.clone()
     }
 
     /// Whether both are one session.

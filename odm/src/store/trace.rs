@@ -4,6 +4,7 @@
 use crate::model::document::DocumentMeta;
 use crate::model::sensitive;
 use crate::store::batches::RawDocuments;
+use crate::store::routes::Routes;
 use crate::{Error, Result};
 use futures::future::FutureExt;
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -24,6 +25,8 @@ pub(crate) struct Trace {
     operation: &'static str,
     started: Instant,
     counts: Arc<TraceCounts>,
+    /// The shard keys of the documents that the operation has met.
+    routes: Arc<Routes>,
     /// The documents with fields that no error shows.
     sensitive: Option<Arc<[&'static DocumentMeta]>>,
 }
@@ -70,6 +73,7 @@ impl Trace {
             operation,
             started: Instant::now(),
             counts: Arc::default(),
+            routes: Arc::default(),
             sensitive: None,
         }
     }
@@ -81,6 +85,7 @@ impl Trace {
             operation: "",
             started: Instant::now(),
             counts: Arc::default(),
+            routes: Arc::default(),
             sensitive: None,
         }
     }
@@ -162,6 +167,19 @@ impl Trace {
             self.counts.any.store(true, Ordering::Relaxed);
             self.counts.round_trips.fetch_add(round_trips, Ordering::Relaxed);
         }
+    }
+
+    /// The shard keys of the documents that the operation has met.
+    pub(crate) fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    /// The same, which knows these shard keys from the beginning.
+    pub(crate) fn knowing(mut self, routes: Option<Arc<Routes>>) -> Trace {
+        if let Some(routes) = routes {
+            self.routes = routes;
+        }
+        self
     }
 
     /// The number of commands that were sent.

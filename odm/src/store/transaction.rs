@@ -302,7 +302,8 @@ impl Run {
                 None => match self.commit().await {
                     Ok(()) => {
                         if let Some(after) = after {
-                            let (round_trips, ended) = WITHIN.scope((), after.run(&self.odm)).await;
+                            let after = after.run(&self.odm, self.session.routes());
+                            let (round_trips, ended) = WITHIN.scope((), after).await;
                             self.trace.iter().for_each(|trace| trace.trips(round_trips));
                             ended?;
                         }
@@ -429,10 +430,12 @@ async fn commit(session: &mut ClientSession, started: Instant, trace: Option<Tra
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::routes::Routes;
     use crate::store::session::AfterCommit;
     use crate::store::tasks::Background;
     use mongodb::Client;
     use mongodb::options::ClientOptions;
+    use std::sync::Arc;
 
     /// A handle and a session, by which nothing is sent.
     async fn unused() -> (Odm, ClientSession) {
@@ -448,13 +451,13 @@ mod tests {
     struct Second;
 
     impl AfterCommit for First {
-        fn run(self: Box<Self>, _: &Odm) -> BoxFuture<'_, (u64, Result<()>)> {
+        fn run(self: Box<Self>, _: &Odm, _: Arc<Routes>) -> BoxFuture<'_, (u64, Result<()>)> {
             async { (0, Ok(())) }.boxed()
         }
     }
 
     impl AfterCommit for Second {
-        fn run(self: Box<Self>, _: &Odm) -> BoxFuture<'_, (u64, Result<()>)> {
+        fn run(self: Box<Self>, _: &Odm, _: Arc<Routes>) -> BoxFuture<'_, (u64, Result<()>)> {
             async { (0, Ok(())) }.boxed()
         }
     }

@@ -15,7 +15,7 @@ impl Cx<'_> {
     /// Executes statements in as few commands as the server's limits allow, one after the other. Returns the total number of
     /// matched documents.
     pub(crate) async fn update(&self, meta: &'static DocumentMeta, statements: &[Statement]) -> Result<u64> {
-        let encoded = statements.iter().map(|statement| encode(meta, statement));
+        let encoded = statements.iter().map(|statement| self.encode(meta, statement));
         let encoded = encoded.collect::<Result<Vec<_>>>()?;
         let sent = self.send_updates(meta, &encoded).await;
         if let (Err(error), Some(session)) = (&sent, self.session)
@@ -40,8 +40,19 @@ impl Cx<'_> {
         filter: Document,
         pipeline: Vec<Document>,
     ) -> Result<u64> {
+        let filter = self.routed(meta, filter);
         let statement = encoded(filter, UpdateModifications::Pipeline(pipeline), &[])?;
         self.send_updates(meta, &[statement]).await
+    }
+
+    fn encode(&self, meta: &'static DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> {
+        let mut update = statement.update.clone();
+        if let Some(bucket) = meta.bucket {
+            crate::model::meta::bucket::renew(bucket, &mut update);
+        }
+        let update = UpdateModifications::Document(update);
+        let filter = self.routed(meta, statement.filter.clone());
+        encoded(filter, update, &statement.array_filters)
     }
 
     async fn send_updates(&self, meta: &'static DocumentMeta, statements: &[RawDocumentBuf]) -> Result<u64> {
@@ -108,15 +119,6 @@ impl Cx<'_> {
             None => Ok(matched),
         }
     }
-}
-
-fn encode(meta: &DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> {
-    let mut update = statement.update.clone();
-    if let Some(bucket) = meta.bucket {
-        crate::model::meta::bucket::renew(bucket, &mut update);
-    }
-    let update = UpdateModifications::Document(update);
-    encoded(statement.filter.clone(), update, &statement.array_filters)
 }
 
 /// A statement with the id of one document is an update of one, which the server executes atomically.

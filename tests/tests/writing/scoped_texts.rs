@@ -41,6 +41,7 @@ fn of(odm: &Odm, tenant: &str) -> Odm {
 
 /// A document of each of three tenants, in both collections: 1 of `acme`, 2 of `ACME`, 3 of `acme` with a line break.
 async fn three(t: &TestDb) -> (Odm, Odm) {
+    odm_tests::require_inherited_collations(&t.db).await;
     let odm = Odm::new(t.db.clone(), models![Plain, Folded]).unwrap();
     odm.sync().await.unwrap();
     let probe = t.db.collection::<odm::bson::Document>("folded");

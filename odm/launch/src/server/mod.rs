@@ -257,6 +257,19 @@ pub async fn obtain_for_lanes(source: Source, keep: bool, lanes: usize) -> Resul
     Ok(all)
 }
 
+/// How long a server may not answer before it counts as silent.
+const SILENT_AFTER: Duration = Duration::from_secs(180);
+
+/// Waits until one of the servers that were started here has not answered for three minutes.
+pub async fn any_silent(servers: &[Server]) {
+    let started = servers.iter().filter(|server| server.started.is_some());
+    let uris: Vec<&str> = started.map(Server::uri).collect();
+    if uris.is_empty() {
+        return std::future::pending().await;
+    }
+    probe::until_silent(&uris, SILENT_AFTER).await;
+}
+
 /// Contacts or starts the server, and waits until it answers.
 ///
 /// # Errors

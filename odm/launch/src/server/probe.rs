@@ -104,6 +104,19 @@ pub async fn reach(uri: &str, deadline: Instant) -> Result<Hello> {
     until(uri, deadline, |_| true).await
 }
 
+/// Asks these servers from time to time, until one of them has not answered for this long.
+pub async fn until_silent(uris: &[&str], silent_after: Duration) {
+    let mut answered: Vec<Instant> = uris.iter().map(|_| Instant::now()).collect();
+    while answered.iter().all(|at| at.elapsed() < silent_after) {
+        for (uri, at) in uris.iter().zip(&mut answered) {
+            if reach(uri, Instant::now() + PATIENCE).await.is_ok() {
+                *at = Instant::now();
+            }
+        }
+        sleep(PATIENCE.min(silent_after)).await;
+    }
+}
+
 /// Asks a server of this machine until it answers as a primary.
 pub async fn until_primary(port: u16, deadline: Instant) -> Result<Hello> {
     until_listening(port, deadline).await?;
@@ -202,6 +215,16 @@ mod tests {
         ] {
             assert_eq!(without_credentials(uri), shown);
         }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_answer_is_silent() -> Result<()> {
+        let uri = direct_uri(super::super::free_port()?);
+        let silent = until_silent(&[&uri], Duration::from_millis(1));
+        timeout_at(Instant::now() + 4 * PATIENCE, silent).await?;
+        let waiting = until_silent(&[&uri], 60 * PATIENCE);
+        assert!(timeout_at(Instant::now(), waiting).await.is_err());
+        Ok(())
     }
 
     #[tokio::test]

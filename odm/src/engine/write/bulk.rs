@@ -117,14 +117,14 @@ impl BulkStatement<'_> {
             }
             CommandStatement::Delete { filter, many: true } => DeleteManyModel::builder()
                 .namespace(namespace)
-                .filter(filter.clone())
+                .filter(filter.into_owned())
                 .collation(self.collation)
                 .hint(hint)
                 .build()
                 .into(),
             CommandStatement::Delete { filter, many: false } => DeleteOneModel::builder()
                 .namespace(namespace)
-                .filter(filter.clone())
+                .filter(filter.into_owned())
                 .build()
                 .into(),
         })
@@ -132,7 +132,7 @@ impl BulkStatement<'_> {
 }
 
 /// The statements of writes. Documents that an update matches and has nothing to change in are counted by a statement before it.
-fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
+fn statements<'w>(cx: &Cx<'_>, writes: &'w [Write]) -> Result<Vec<BulkStatement<'w>>> {
     let mut all = Vec::with_capacity(writes.len());
     for Write { at, meta, what } in writes {
         let collation = match what {
@@ -160,22 +160,22 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
             WriteKind::Insert(document) => add(CommandStatement::Insert(document), false)?,
             WriteKind::Update(update) => {
                 if let Some(idle) = &update.built.idle {
-                    add(counting(idle, false), true)?;
+                    add(counting(cx.routed(meta, (**idle).clone()), false), true)?;
                 }
-                let condition = Cow::Owned(update.condition(meta));
+                let condition = Cow::Owned(cx.routed(meta, update.condition(meta)));
                 add(updating(condition, &update.built, false, update.upsert), false)?;
             }
             WriteKind::UpdateMany(update) => {
                 let many = update.keys.is_empty();
                 if let Some(idle) = &update.built.idle {
-                    add(counting(idle, many), true)?;
+                    add(counting(cx.routed(meta, (**idle).clone()), many), true)?;
                 }
-                let condition = Cow::Borrowed(&update.filter);
+                let condition = Cow::Owned(cx.routed(meta, update.filter.clone()));
                 add(updating(condition, &update.built, many, update.upsert), false)?;
             }
             WriteKind::Replace(replace) => {
                 let replacing = CommandStatement::Update {
-                    filter: Cow::Owned(replace.one.filter(meta)),
+                    filter: Cow::Owned(cx.routed(meta, replace.one.filter(meta))),
                     update: replace.replacement(meta)?.update.clone(),
                     array_filters: &[],
                     many: false,
@@ -185,7 +185,7 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
             }
             WriteKind::Delete(delete) => {
                 let deleting = CommandStatement::Delete {
-                    filter: &delete.filter,
+                    filter: Cow::Owned(cx.routed(meta, delete.filter.clone())),
                     many: delete.one.is_none(),
                 };
                 add(deleting, false)?;
@@ -211,9 +211,9 @@ fn updating<'w>(
 }
 
 /// An update that changes nothing.
-fn counting(filter: &Document, many: bool) -> CommandStatement<'_> {
+fn counting(filter: Document, many: bool) -> CommandStatement<'static> {
     CommandStatement::Update {
-        filter: Cow::Borrowed(filter),
+        filter: Cow::Owned(filter),
         update: Built::nothing().modifications(),
         array_filters: &[],
         many,
@@ -244,9 +244,9 @@ pub(in crate::engine) async fn send(
     let server = odm.server().await?;
     let most = server.max_write_batch();
     let bulk_write = odm.bulk_write();
-    let in_runs = || async move { runs(&cx, statements(writes)?, ordered, most).await };
+    let in_runs = || async move { runs(&cx, statements(&cx, writes)?, ordered, most).await };
     let sent = if server.has_bulk_write() && !by_runs && !bulk_write.is_refused() {
-        let sent = one_command(&cx, statements(writes)?, ordered).await;
+        let sent = one_command(&cx, statements(&cx, writes)?, ordered).await;
         let is_disabled = sent.as_ref().is_err_and(is_disabled);
         let again = is_disabled && !bulk_write.is_taken();
         if is_disabled {
@@ -313,7 +313,7 @@ pub(in crate::engine) async fn update_and_count(
         is_count,
     };
     let both = vec![
-        statement(counting(idle, true), true),
+        statement(counting(cx.routed(core.meta(), idle.clone()), true), true),
         statement(
             updating(Cow::Borrowed(&update.filter), &update.built, true, false),
             false,
@@ -592,7 +592,7 @@ mod tests {
         BulkStatement {
             at: 0,
             meta: Person::META,
-            what: counting(filter, false),
+            what: counting(filter.clone(), false),
             collation: None,
             hint: None,
             is_count,

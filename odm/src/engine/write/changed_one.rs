@@ -54,8 +54,15 @@ pub(super) async fn can_be_read<'w>(
         WriteKind::Replace(replace) => replace.replacement(write.meta)?.is_whole,
         WriteKind::Insert(_) | WriteKind::UpdateMany(_) | WriteKind::Delete(_) => false,
     };
-    // That of a sharded collection has to name a shard key.
-    let can_be = is_of_one && cx.odm.server().await?.topology() != Topology::Sharded;
+    if !is_of_one {
+        return Ok(None);
+    }
+    // That of a sharded collection has to name the shard key.
+    let is_targeted = || {
+        let condition = write.condition().unwrap_or_default();
+        cx.is_targeted(write.meta, &cx.routed(write.meta, condition))
+    };
+    let can_be = cx.odm.server().await?.topology() != Topology::Sharded || is_targeted();
     Ok(can_be.then_some(write))
 }
 
@@ -73,7 +80,7 @@ pub(super) async fn change_one(
     reads: ReturnDocument,
 ) -> Result<Option<ChangedOne>> {
     let core = &cx.application(write.meta);
-    let mut fields = doc! { "_id": 1 };
+    let mut fields = cx.with_shard_keys(write.meta, doc! { "_id": 1 });
     names.iter().for_each(|name| read_too(&mut fields, name));
     let mut options = FindOneAndUpdateOptions::default();
     let is_before = matches!(reads, ReturnDocument::Before);
@@ -148,11 +155,13 @@ async fn update_and_read(
     options: FindOneAndUpdateOptions,
 ) -> mongodb::error::Result<Option<RawDocumentBuf>> {
     cx.trace.trip();
-    act!(
+    let filter = cx.routed(core.meta(), filter);
+    let read = act!(
         core,
         modify,
         [core] core.raw().find_one_and_update(filter, modifications).with_options(options)
-    )
+    );
+    read.inspect(|read| read.iter().for_each(|document| cx.note(core.meta(), document)))
 }
 
 impl After {

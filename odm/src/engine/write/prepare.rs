@@ -2,7 +2,9 @@
 //! repeated with it. It may read what is old by then: rules lock their sources in the transaction and compare versions.
 
 use crate::graph::Graph;
+use crate::graph::routing::same;
 use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
 use crate::model::own_fields::{OPERATION, OWN, PENDING, Token, name_of};
 use crate::plan::keep::FilledReplacement;
 use crate::plan::operation::{Write, WriteKind};
@@ -31,12 +33,18 @@ pub(in crate::engine) async fn prepare(
             metas.push(write.meta);
         }
     }
+    if graph.has_routings() {
+        note_keys(cx, writes).boxed().await?;
+    }
     let mut pending = None;
     let refused = if metas.is_empty() {
         Vec::new()
     } else {
         fill_in(cx, metas, writes, &mut pending).boxed().await?
     };
+    if let Some(token) = pending {
+        note_token(cx, writes, token);
+    }
     // Replacements in which the library has nothing of its own.
     for write in writes {
         if let WriteKind::Replace(replace) = &mut write.what {
@@ -44,6 +52,76 @@ pub(in crate::engine) async fn prepare(
         }
     }
     Ok((refused, pending))
+}
+
+/// Notes the shard keys of the documents that the writes name, and of those that they refer to. Of an update that adds a reference with
+/// `same` and does not say the values, its document is read.
+///
+/// # Errors
+/// [`Error::Query`] where an update of many documents adds such a reference, and its condition does not demand the values.
+async fn note_keys(cx: Cx<'_>, writes: &mut [Write]) -> Result<()> {
+    let graph = cx.odm.graph();
+    for write in writes {
+        let meta = write.meta;
+        let Some(routing) = graph.routing(meta) else {
+            continue;
+        };
+        if let Some(document) = write.document() {
+            cx.note(meta, document);
+            continue;
+        }
+        let lacking = graph.outgoing(meta).find_map(|edge| {
+            let lacks = |name: &&str| write.known_value(name).is_none();
+            let name = same(edge).find(lacks)?;
+            write.adds(edge).then_some((edge, name))
+        });
+        if let Some((edge, name)) = lacking {
+            let one = match &mut write.what {
+                WriteKind::Update(update) if !update.upsert => update.one.as_mut(),
+                _ => None,
+            };
+            let Some(one) = one else {
+                return Err(Error::Query {
+                    collection: meta.collection,
+                    message: format!(
+                        "`{}` refers to a document with the same `{name}`, which this update does not say: add a condition on `{name}`, or \
+                         use a handle with a scope",
+                        edge.path
+                    ),
+                });
+            };
+            let found = cx.find(meta, one.place(), [name], Some(1)).await?;
+            if let Some(values) = found.first().and_then(|found| cx.odm.key_of(meta, found)) {
+                one.restrict(values);
+            }
+        }
+        if let Some(condition) = write.condition() {
+            cx.routed(meta, condition);
+        }
+        for of in &routing.targets {
+            let edge = &graph[of.target.edge];
+            if let Some(route) = of.of_fields(|name| write.known_value(name)) {
+                write.each_added(edge, &mut |target, key, _| {
+                    if target == of.target {
+                        cx.note_reference(target, edge, key, &route);
+                    }
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Notes the shard keys of the documents in which the writes record pending work, which is looked for by its token.
+fn note_token(cx: Cx<'_>, writes: &[Write], token: Token) {
+    for write in writes {
+        let Some(routing) = cx.odm.graph().routing(write.meta) else {
+            continue;
+        };
+        let route = routing.key.iter().map(|name| write.known_value(name));
+        let name = (write.meta.collection, OPERATION, Key::of_bson(&token.into()));
+        cx.trace.routes().refer(name, &route.collect());
+    }
 }
 
 /// Records in a completed write that everything that is derived from its document, and in it, is pending.

@@ -118,7 +118,10 @@ fn send_with<'a>(
         WriteKind::UpdateMany(of) => update_many(cx, core, of).boxed(),
         WriteKind::Replace(of) => replace(cx, core, of, statement).boxed(),
         WriteKind::Delete(of) => match of.one {
-            Some(_) => delete_one(cx, core, &of.filter).boxed(),
+            Some(_) => {
+                cx.trace.trip();
+                delete_one(core, cx.routed(first.meta, of.filter.clone())).boxed()
+            }
             None => match &of.first {
                 Some(by) => delete_first(cx, core, &of.filter, by).boxed(),
                 None => delete_many(cx, core, of).boxed(),
@@ -143,7 +146,7 @@ async fn inserts(
 }
 
 async fn delete_many(cx: Cx<'_>, core: Core, delete: &DeleteWrite) -> Result<Attempt> {
-    let filter = delete.filter.clone();
+    let filter = cx.routed(core.meta(), delete.filter.clone());
     let mut options = DeleteOptions::default();
     options.collation.clone_from(&delete.collation);
     options.hint = delete.hint.clone().map(Hint::Name);
@@ -160,16 +163,14 @@ async fn insert(cx: Cx<'_>, core: Core, document: &RawDocumentBuf) -> Result<Att
     Ok(Attempt::done(Outcome::inserted(1)))
 }
 
-async fn delete_one(cx: Cx<'_>, core: Core, filter: &Document) -> Result<Attempt> {
-    cx.trace.trip();
-    let filter = filter.clone();
+async fn delete_one(core: Core, filter: Document) -> Result<Attempt> {
     let result = act!(&core, write, [core] core.raw().delete_one(filter));
     let result = result.map_err(|error| core.error(error))?;
     Ok(Attempt::done(Outcome::deleted(result.deleted_count)))
 }
 
 async fn delete_first(cx: Cx<'_>, core: Core, filter: &Document, by: &Selection) -> Result<Attempt> {
-    let filter = filter.clone();
+    let filter = cx.routed(core.meta(), filter.clone());
     let mut options = FindOneAndDeleteOptions::default();
     select!(options, by);
     cx.trace.trip();
@@ -256,6 +257,7 @@ async fn update(
     (filter, modifications): UpdateStatement,
 ) -> Result<Attempt> {
     fill_one(cx, &core, update).await?;
+    let filter = cx.routed(core.meta(), filter);
     cx.trace.trip();
     let options = update_options(&core, update);
     let result =
@@ -308,7 +310,8 @@ async fn fill_one(cx: Cx<'_>, core: &Core, update: &UpdateWrite) -> Result<()> {
 }
 
 async fn update_field(cx: Cx<'_>, core: Core, update: &UpdateWrite, field: &str) -> Result<Attempt> {
-    let (filter, modifications) = (update.condition(core.meta()), update.built.modifications());
+    let filter = cx.routed(core.meta(), update.condition(core.meta()));
+    let modifications = update.built.modifications();
     let mut options = FindOneAndUpdateOptions::default();
     options.projection = Some(doc! { field: 1 });
     if let Some(by) = &update.first {
@@ -390,6 +393,7 @@ async fn find_and_update(
     upsert: bool,
 ) -> Result<Option<RawDocumentBuf>> {
     let modifications = update.built.modifications();
+    let filter = cx.routed(core.meta(), filter);
     let mut options = FindOneAndUpdateOptions::default();
     options.return_document = Some(which.clone());
     if let Some(by) = &update.first {
@@ -436,7 +440,7 @@ async fn update_many(cx: Cx<'_>, core: Core, update: &UpdateManyWrite) -> Result
     }
     let had = count(cx, core, update.has.as_ref(), update).await?;
     let modifications = update.built.modifications();
-    let filter = update.filter.clone();
+    let filter = cx.routed(core.meta(), update.filter.clone());
     let refused_insert = update.refused_insert(core.meta());
     let mut options = UpdateOptions::default();
     options.upsert = (update.upsert && refused + had == 0 && refused_insert.is_none()).then_some(true);
@@ -479,7 +483,7 @@ async fn fill(cx: Cx<'_>, core: &Core, built: &Built, condition: Document) -> Re
     let held = all([condition].into_iter().chain(guards.map(Guard::condition)));
     for fill in built.fills() {
         let filling = fill.filling();
-        let filter = all([held.clone(), filling.condition]);
+        let filter = cx.routed(core.meta(), all([held.clone(), filling.condition]));
         let mut options = UpdateOptions::default();
         options.array_filters = Some(filling.array_filters).filter(|filters| !filters.is_empty());
         cx.trace.trip();
@@ -504,7 +508,7 @@ async fn replace(
     let made = replace.replacement(core.meta())?;
     let (filter, update) =
         statement.unwrap_or_else(|| (replace.one.filter(core.meta()), made.update.clone()));
-    let filter = within_time(filter, replace, &made);
+    let filter = cx.routed(core.meta(), within_time(filter, replace, &made));
     cx.trace.trip();
     let result = act!(&core, write, [core] core.raw().update_one(filter, update));
     let result = result.map_err(|error| too_large(core.error(error), &made))?;
@@ -515,7 +519,7 @@ async fn replace(
         return Ok(Attempt::done(replaced(replaced_whole(replace, &made)?)));
     }
     // Not by one command with the write: of a sharded collection it takes only what names a shard key.
-    let filter = replace.one.place();
+    let filter = cx.routed(core.meta(), replace.one.place());
     let options = core.on_primary();
     cx.trace.trip();
     let stored = act!(&core, own, [core] core.raw().find_one(filter).with_options(options));
@@ -567,7 +571,7 @@ pub(in crate::engine) async fn count(
     update: &UpdateManyWrite,
 ) -> Result<u64> {
     let Some(condition) = condition else { return Ok(0) };
-    let condition = condition.clone();
+    let condition = cx.routed(core.meta(), condition.clone());
     let mut options = CountOptions::default();
     options.collation.clone_from(&update.collation);
     if core.session().is_none() {

@@ -8,6 +8,7 @@ use crate::model::key::{self, Key};
 use crate::model::meta::names::read_too;
 use crate::plan::operation::{DocumentById, Reply, UpdateManyWrite, UpdateWrite, Write, WriteKind, Writes};
 use crate::plan::operators::guard::Guard;
+use crate::plan::operators::implied::demanded;
 use crate::plan::operators::{Built, KnownItems, growth};
 use crate::plan::outcome::{Attempt, Outcome, Refusals};
 use crate::store::batch::id;
@@ -53,7 +54,7 @@ pub(in crate::engine) async fn diagnose(
         }
         (WriteKind::Replace(replace), Ok(_)) => {
             if replace.is_unconditional() {
-                return Err(not_found(write.meta, &replace.one));
+                return Err(not_found(cx, write.meta, &replace.one));
             }
             let made = replace.replacement(write.meta)?;
             let created = made.created.as_ref();
@@ -61,7 +62,7 @@ pub(in crate::engine) async fn diagnose(
             let created = created.map(|(name, _)| name.clone());
             let names = write.meta.version().into_iter().chain(created.as_deref());
             let stored = peek(cx, &core, &replace.one, names).await?;
-            if let Some(error) = missed(write.meta, &replace.one, stored.as_ref()) {
+            if let Some(error) = missed(cx, write.meta, &replace.one, stored.as_ref()) {
                 return Err(error);
             }
             if let Some(name) = created {
@@ -101,11 +102,11 @@ pub(in crate::engine) async fn unchanged(
                 document: Some(document),
                 ..Outcome::default()
             }),
-            None => Err(not_found(write.meta, one)),
+            None => Err(not_found(cx, write.meta, one)),
         };
     }
     let stored = peek(cx, &core, one, write.meta.version()).await?;
-    missed(write.meta, one, stored.as_ref()).map_or_else(|| Ok(Outcome::unchanged()), Err)
+    missed(cx, write.meta, one, stored.as_ref()).map_or_else(|| Ok(Outcome::unchanged()), Err)
 }
 
 /// After a deletion that found nothing: an error if the document has another version than the one that was read.
@@ -119,7 +120,7 @@ pub(in crate::engine) async fn after_nothing_deleted(
     }
     let core = cx.application(meta);
     let stored = peek(cx, &core, one, meta.version()).await?;
-    match missed(meta, one, stored.as_ref()) {
+    match missed(cx, meta, one, stored.as_ref()) {
         Some(error @ Error::Conflict { .. }) => Err(error),
         _ => Ok(()),
     }
@@ -150,7 +151,7 @@ async fn after_update(
     };
     let verdict = match error {
         // It was not there when the update came. By now it may be.
-        None if update.is_unconditional() => Verdict::Refused(not_found(core.meta(), one)),
+        None if update.is_unconditional() => Verdict::Refused(not_found(cx, core.meta(), one)),
         None => verdict(cx, core, update, one).await?,
         Some(error) => diagnose_refusal(cx, core, update, one, error, attempt).await?,
     };
@@ -197,7 +198,7 @@ async fn verdict(cx: Cx<'_>, core: &Core, update: &UpdateWrite, one: &DocumentBy
     {
         return Ok(Verdict::Refused(error));
     }
-    if let Some(error) = missed(meta, one, stored.as_ref()) {
+    if let Some(error) = missed(cx, meta, one, stored.as_ref()) {
         return Ok(Verdict::Refused(error));
     }
     let value = |name: &str| stored.as_ref().and_then(|stored| at(stored, name));
@@ -234,6 +235,7 @@ async fn verdict(cx: Cx<'_>, core: &Core, update: &UpdateWrite, one: &DocumentBy
             shown.insert(guard.name(), doc! { "$elemMatch": items.clone() });
         }
         let filter = all([one.place(), doc! { guard.name(): { "$elemMatch": items } }]);
+        let filter = cx.routed(meta, filter);
         let mut options = core.on_primary();
         options.projection = Some(shown);
         cx.trip();
@@ -384,7 +386,8 @@ async fn explained(cx: Cx<'_>, core: &Core, update: &UpdateWrite, one: &Document
         return error;
     }
     cx.trip();
-    let stored = core.raw().find_one(one.place()).selection_criteria(PRIMARY);
+    let place = cx.routed(core.meta(), one.place());
+    let stored = core.raw().find_one(place).selection_criteria(PRIMARY);
     // Where it can't be read, or has been deleted meanwhile, the refusal is the error.
     if let Ok(Some(stored)) = stored.await {
         let all = growth::grown(&stored, &update.built.update);
@@ -481,8 +484,12 @@ pub(crate) fn has_same_id(error: &Error) -> bool {
     matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
 }
 
-fn not_found(meta: &DocumentMeta, one: &DocumentById) -> Error {
+fn not_found(cx: Cx<'_>, meta: &'static DocumentMeta, one: &DocumentById) -> Error {
     let mut key = doc! { "_id": &one.id };
+    // There may be one with another shard key.
+    let place = cx.routed(meta, one.place());
+    let fields = meta.key_beside_id();
+    key.extend(fields.filter_map(|name| Some((name.to_owned(), demanded(&place, name)?.clone()))));
     // There may be one of another variant.
     let within = meta.tag().zip(one.within.as_ref());
     let variant = within.and_then(|(tag, within)| Some((tag, within.get_document(tag).ok()?.get("$eq")?)));
@@ -639,9 +646,14 @@ fn kept_by_id(cx: Cx<'_>, error: &Error) -> Option<(&'static DocumentMeta, &'sta
 
 /// Why a write of one document matched none: it does not exist, or it has another version. `None`: it exists with this version,
 /// so something else prevented the write.
-fn missed(meta: &DocumentMeta, one: &DocumentById, stored: Option<&Document>) -> Option<Error> {
+fn missed(
+    cx: Cx<'_>,
+    meta: &'static DocumentMeta,
+    one: &DocumentById,
+    stored: Option<&Document>,
+) -> Option<Error> {
     let Some(stored) = stored else {
-        return Some(not_found(meta, one));
+        return Some(not_found(cx, meta, one));
     };
     let (Some(seen), Some(name)) = (one.expected_version, meta.version()) else {
         return None;
@@ -665,6 +677,7 @@ fn missed(meta: &DocumentMeta, one: &DocumentById, stored: Option<&Document>) ->
 /// The document with this id, as it is on the primary, for the application.
 async fn read(cx: Cx<'_>, core: &Core, one: &DocumentById) -> Result<Option<RawDocumentBuf>> {
     let filter = core.odm().in_scope(core.meta(), one.place(), false)?;
+    let filter = cx.routed(core.meta(), filter);
     let mut options = core.on_primary();
     if let Some(concern) = core.options().and_then(|options| options.read_concern.as_ref()) {
         options.read_concern = Some(concern.clone());
@@ -686,7 +699,7 @@ async fn peek(
         read_too(&mut projection, name);
     }
     let collection = core.raw().clone_with_type::<Document>();
-    let filter = one.place();
+    let filter = cx.routed(core.meta(), one.place());
     let mut options = core.on_primary();
     options.projection = Some(projection);
     cx.trip();

@@ -374,6 +374,8 @@ pub struct ReferenceMeta {
     pub index: bool,
     /// What happens to this document, or this field, when the target is deleted.
     pub on_delete: OnDelete,
+    /// The names in Rust of the fields of this document that have the same value in the target: `same(tenant)`.
+    pub same: &'static [&'static str],
 }
 
 /// The kind of a relationship, as its attribute says.
@@ -850,6 +852,15 @@ impl DocumentMeta {
             Several::Variant { tag, name, .. } => Some((tag, name)),
             _ => None,
         }
+    }
+
+    /// The fields of its shard key, but `_id`.
+    pub(crate) fn key_beside_id(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let fields = self.shard_key.map_or(&[][..], |key| key.fields);
+        fields
+            .iter()
+            .map(|field| field.path)
+            .filter(|path| *path != "_id")
     }
 
     /// Whether the library may change stored documents, be it to store a default.

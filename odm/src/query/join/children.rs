@@ -109,6 +109,7 @@ static UNDECLARED: ReferenceMeta = ReferenceMeta {
     check: false,
     index: false,
     on_delete: crate::OnDelete::Keep,
+    same: &[],
 };
 
 /// How children name their parent.

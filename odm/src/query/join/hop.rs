@@ -9,6 +9,7 @@ use crate::model::types::holds_text;
 use crate::query::untyped::Query;
 use crate::store::core::Core;
 use crate::store::cx::Cx;
+use crate::store::routes::Routes;
 use crate::store::session::Session;
 use crate::store::trace::Trace;
 use crate::{Document, Filter, Odm, Result};
@@ -17,7 +18,7 @@ use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum number of queries of one join that run at once, outside a transaction.
 const IN_FLIGHT: usize = 4;
@@ -29,6 +30,8 @@ pub struct Source {
     pub(crate) session: Option<Session>,
     /// Whether the queries of a join may sort on disk.
     pub(crate) on_disk: bool,
+    /// What the queries of a join know of shard keys.
+    pub(crate) routes: Option<Arc<Routes>>,
 }
 
 impl Source {
@@ -38,7 +41,7 @@ impl Source {
     }
 
     pub(super) fn core(&self, meta: &'static DocumentMeta) -> Core {
-        Core::new(&self.odm, meta, self.session.clone())
+        Core::new(&self.odm, meta, self.session.clone()).sharing(self.routes.clone())
     }
 
     /// The driver executes one operation of a session at a time.
@@ -68,6 +71,7 @@ impl ReadFrom for Odm {
             odm: self.clone(),
             session: None,
             on_disk: false,
+            routes: None,
         }
     }
 }
@@ -78,6 +82,7 @@ impl ReadFrom for Core {
             odm: self.odm().clone(),
             session: self.session().cloned(),
             on_disk: false,
+            routes: self.routes(),
         }
     }
 }
@@ -382,7 +387,7 @@ impl<T: Document + Clone> HopById<T> {
         if !self.is_folded() || there.is_empty() || missing.is_empty() {
             return Ok(others);
         }
-        let trace = Trace::without_span();
+        let trace = Trace::without_span().knowing(from.routes.clone());
         let cx = Cx::new(&from.odm, from.session.as_ref(), &trace);
         for keys in chunks(missing.into_iter().map(|(key, _)| key)) {
             let of = format!("${}", self.by);
@@ -575,6 +580,7 @@ impl<T: Document + Clone> Fetch for HopById<T> {
                 return Ok(());
             };
             let core = Core::new(&from.odm.with_deleted(), T::META, from.session.clone());
+            let core = core.sharing(from.routes.clone());
             let missing = missing(&self.places, &|at| Fetch::has(self, at));
             let found = find_deleted(core, &self.places, missing, (self.by, name), self.operation).await?;
             self.deleted.extend(found);

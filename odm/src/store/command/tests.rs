@@ -63,7 +63,7 @@ fn a_statement_has_what_it_needs_alone() {
     let filter = doc! { "name": "Kate" };
     for (many, limit) in [(true, 0), (false, 1)] {
         let delete = CommandStatement::Delete {
-            filter: &filter,
+            filter: Cow::Borrowed(&filter),
             many,
         };
         assert_eq!(

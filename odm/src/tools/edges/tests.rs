@@ -56,6 +56,7 @@ const fn to(kind: ReferenceKind, targets: &'static [TargetMeta]) -> ReferenceMet
         check: true,
         index: true,
         on_delete: OnDelete::Restrict,
+        same: &[],
     }
 }
 
