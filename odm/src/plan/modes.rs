@@ -148,9 +148,11 @@ impl WritePlan {
     /// The added references whose targets have to be queried before the writes. The sources of copies were read when these were filled
     /// in, and a missing one was refused there.
     pub(crate) fn targets_to_ask(&self, graph: &Graph, in_transaction: bool) -> Vec<AddedReferences> {
-        let mut asked = unlocked(graph, self.targets.clone(), in_transaction);
-        asked.retain(|one| one.edge(graph).copies.is_empty());
-        asked
+        let is_found_later =
+            |edge: &Edge| !edge.copies.is_empty() || in_transaction && sync::is_locked(graph, edge);
+        // A statement that locks a target does not compare its fields.
+        let is_asked = |one: &&AddedReferences| !one.same.is_empty() || !is_found_later(one.edge(graph));
+        self.targets.iter().filter(is_asked).cloned().collect()
     }
 
     /// The documents that its transaction will write, as far as they are known before: those that the writes name by their ids, and those

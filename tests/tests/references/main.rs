@@ -5,6 +5,7 @@ mod beside;
 mod gone;
 mod integrity;
 mod references;
+mod same;
 mod taken_back;
 mod three;
 mod undone;

@@ -6,7 +6,7 @@ use mongodb::Database;
 use mongodb::bson::{Bson, Document as Doc, doc};
 use odm::Odm;
 use odm_tests::TestDb;
-use odm_tests::fixtures::operations::{Set, Tenant};
+use odm_tests::fixtures::operations::{Set, Tenant, collated};
 use std::collections::BTreeMap;
 
 const COLLECTIONS: [&str; 13] = [
@@ -45,6 +45,9 @@ impl World {
         name: &str,
     ) -> World {
         let db = t.db.client().database(&format!("{}_{name}", t.db.name()));
+        if set.name == collated::SET.name {
+            odm_tests::require_inherited_collations(&db).await;
+        }
         let mut odm = Odm::new(db.clone(), (set.models)()).unwrap();
         odm.sync().await.unwrap();
         if standalone {
