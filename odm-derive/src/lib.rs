@@ -47,6 +47,7 @@ mod tests;
 /// | `view(of = Order, pipeline = f)` | a view of the documents that `f` makes of an `Aggregate<Order>`, which are only read |
 /// | `sole_writer` | this program alone writes the collection: an `_id` that is a struct needs no validator that demands the order of its fields |
 /// | `pre_and_post_images` | the server keeps the document before and after each change, for `Watch::pre_images`: MongoDB 6.0 and later |
+/// | `shard_key(hashed(tenant))`, `shard_key(tenant, hashed(id))`, `shard_key(address.country, id)` | the fields by which a sharded cluster distributes the documents; see below |
 /// | `index(fields(a, -b, c.d), …)` | an index of several fields, or of an embedded one; options below. May be repeated |
 /// | `search_index(dynamic)`, `search_index(name = "default", analyzer = "lucene.english", fields(string(title), token(genre), …))` | a search index of Atlas; see below. May be repeated |
 /// | `vector_index(name = "by_meaning", path = embedding, dimensions = 1536, similarity = cosine)` | a vector index of Atlas; see below. May be repeated |
@@ -62,6 +63,16 @@ mod tests;
 /// | `builder` | the `New…` struct has a builder: `NewPerson::builder().name("Kate").build()` |
 /// | `patch`, `patch(derive(Clone, Debug))` | makes the struct `PersonPatch` of the fields that a request may change, for `Change::apply`; with derives |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
+///
+/// # Shard keys
+///
+/// `shard_key(…)` names the fields by whose values a sharded cluster distributes the documents: by ranges of them, or one of them by
+/// a hash, `hashed(field)`, from MongoDB 4.4 on also beside others. `sync` shards the collection; on a replica set it makes the index that
+/// the key needs, and checks the same.
+///
+/// Each document has one value in each field, and keeps it: a field of the key is no array, no `Option`, no computed field, no copy of a
+/// field that changes, and no text under a collation. Unique indexes begin with the key. An `_id` outside of the key is made by the library
+/// where others refer to it. What a derive does not see, `Odm::new` refuses.
 ///
 /// # Several types in one collection
 ///
@@ -405,6 +416,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `sum(field, other)` | sums of the item's numbers, in `sum_field` and `sum_other` |
 /// | `rename(items = notes, page = number)` | other names of the bucket's fields, by what they hold: `parent`, `items`, `page`, `count`, `start`, `first`, `last`, `sum_field` |
 /// | `scope(name: Type)` | a field of the bucket with the value of the handle's scope, as the parent has it: `odm.scoped(…)` |
+/// | `shard_key(hashed(post))`, `shard_key(tenant, hashed(post))` | the fields by which a sharded cluster distributes the buckets: the parent, fields of `scope(…)`, the beginning of a period. They begin the unique index of the pages |
 /// | `on_delete = cascade` | what becomes of the buckets with their parent: `cascade` where nothing is said, `restrict` or `keep` |
 /// | `check = false` | a new bucket does not ask whether the parent is there |
 #[proc_macro_derive(

@@ -1,6 +1,7 @@
 //! `#[bucket(…)]` on a struct that derives `Embed`: its values are kept in documents that hold a bounded number of them.
 
 use super::reference::{OnDelete, on_delete, truth};
+use super::shard_key::ShardKey;
 use super::{At, Count, count, keys, once, read, string, unknown, unknown_word, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
@@ -26,6 +27,8 @@ pub struct Bucket {
     pub renames: Vec<Rename>,
     /// The fields of scopes that the buckets have.
     pub scopes: Vec<syn::Field>,
+    /// The fields of the bucket by whose values a sharded cluster distributes the buckets.
+    pub shard_key: Option<ShardKey>,
     pub on_delete: Option<At<OnDelete>>,
     pub check: Option<At<bool>>,
 }
@@ -77,6 +80,7 @@ impl Bucket {
                 self.scopes.extend(scopes(meta)?);
                 Ok(())
             }
+            "shard_key" => once(&mut self.shard_key, ShardKey::parse(meta)?, meta),
             "on_delete" => once(&mut self.on_delete, on_delete(meta)?, meta),
             "check" => once(&mut self.check, truth(meta)?, meta),
             _ => Err(unknown(meta, &keys::BUCKET)),

@@ -2,6 +2,7 @@
 
 use super::index::{Collation, Index};
 use super::search::SearchIndex;
+use super::shard_key::ShardKey;
 use super::{
     At, derives, keys, krate, nested, number, once, read, skip, string, unknown, unknown_word, word,
 };
@@ -30,6 +31,8 @@ pub struct Document {
     pub indexes: Vec<Index>,
     /// Search and vector indexes of Atlas.
     pub search_indexes: Vec<SearchIndex>,
+    /// The fields by whose values a sharded cluster distributes the documents.
+    pub shard_key: Option<ShardKey>,
     /// How the collection compares strings.
     pub collation: Option<Collation>,
     /// The stored names of fields of scopes that do not restrict it.
@@ -137,6 +140,7 @@ impl Document {
                 "crate" => once(&mut document.krate, krate(meta)?, meta),
                 "rename_all" | "serde" => skip(meta), // read with the type
                 "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
+                "shard_key" => once(&mut document.shard_key, ShardKey::parse(meta)?, meta),
                 "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
                 "shared" => {
                     document.shared.extend(shared(meta)?);

@@ -71,7 +71,8 @@ pub struct Collation {
 }
 
 impl Index {
-    fn new(span: Span, keys: Vec<Key>) -> Index {
+    /// One without options.
+    pub fn new(span: Span, keys: Vec<Key>) -> Index {
         Index {
             span,
             on_field: false,

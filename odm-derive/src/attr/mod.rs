@@ -25,6 +25,7 @@ pub mod row;
 pub mod rules;
 pub mod search;
 pub mod serde;
+pub mod shard_key;
 pub mod storage;
 
 /// A value with the place where it was written.

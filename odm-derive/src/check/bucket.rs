@@ -4,6 +4,7 @@ use crate::ast::{Container, Data, Field, Style};
 use crate::attr::Count;
 use crate::attr::bucket::{Bucket, Per, Rename};
 use crate::attr::reference::{GREATEST_MAX, OnDelete};
+use crate::attr::shard_key::ShardKey;
 use crate::case::Case;
 use crate::ctxt::Ctxt;
 use crate::ty;
@@ -33,6 +34,7 @@ pub struct Plan<'a> {
     pub sums: Vec<Sum<'a>>,
     /// The fields of scopes.
     pub scopes: Vec<syn::Field>,
+    pub shard_key: Option<ShardKey>,
     pub on_delete: &'static str,
     pub check: bool,
 }
@@ -54,6 +56,19 @@ pub struct Sum<'a> {
 }
 
 impl Plan<'_> {
+    /// The fields of the unique index of the pages, which begins with the shard key.
+    pub fn pages(&self) -> Vec<&Ident> {
+        let of_key = self.shard_key.iter().flat_map(|declared| &declared.keys);
+        let mut fields: Vec<&Ident> = of_key.filter_map(|key| key.path.first()).collect();
+        let start = self.period.as_ref().map(|(_, start)| start);
+        for name in [&self.parent].into_iter().chain(start).chain([&self.page]) {
+            if !fields.contains(&name) {
+                fields.push(name);
+            }
+        }
+        fields
+    }
+
     /// The fields that have a name which `rename` can change, by what they hold.
     fn parts(&self) -> Vec<(&str, &Ident)> {
         let mut parts = vec![
@@ -164,6 +179,7 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
             .map(|per| (per.value, field("start", "start"))),
         sums: sums.collect(),
         scopes: bucket.scopes.clone(),
+        shard_key: bucket.shard_key.clone(),
         on_delete: match bucket.on_delete.as_ref().map(|at| at.value) {
             Some(OnDelete::Restrict) => "restrict",
             Some(OnDelete::Keep) => "keep",
@@ -175,6 +191,7 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
         item,
     };
     renames_fit(cx, bucket, &plan);
+    pages_are_on_one_shard(cx, &plan);
     names_differ(cx, &plan).then_some(plan)
 }
 
@@ -261,6 +278,45 @@ fn time_fits(cx: &Ctxt, bucket: &Bucket, item: &str) {
                  with a field of the type `DateTime`"
             ),
         ));
+    }
+}
+
+/// The pages of a parent are numbered by a unique index, which holds for one shard: the shard key is of fields that all of them share.
+fn pages_are_on_one_shard(cx: &Ctxt, plan: &Plan) {
+    let Some(declared) = &plan.shard_key else { return };
+    let scopes: Vec<&Ident> = plan
+        .scopes
+        .iter()
+        .filter_map(|field| field.ident.as_ref())
+        .collect();
+    let start = plan.period.as_ref().map(|(_, start)| start);
+    for key in &declared.keys {
+        let Some(name) = key.path.first() else { continue };
+        let is_whole = key.path.len() == 1;
+        let is_of_scope = is_whole && scopes.contains(&name);
+        if is_of_scope && !plan.check {
+            cx.error(
+                name,
+                format!(
+                    "With `check = false` a bucket may be of another scope than its parent, so that two shards would number its pages. Leave \
+                     out `check = false`, or write `shard_key(hashed({}))`",
+                    plan.parent
+                ),
+            );
+        } else if !is_of_scope && !(is_whole && (*name == plan.parent || Some(name) == start)) {
+            let all = scopes.iter().copied().chain([&plan.parent]).chain(start);
+            let all: Vec<String> = all.map(|name| format!("`{name}`")).collect();
+            cx.error(
+                name,
+                format!(
+                    "`{}` is distributed by a field that all pages of a parent share, since a unique index numbers them and holds for one \
+                     shard: {}. Write `shard_key(hashed({}))`, or a field of `scope(…)` in front of it",
+                    plan.name,
+                    all.join(", "),
+                    plan.parent
+                ),
+            );
+        }
     }
 }
 

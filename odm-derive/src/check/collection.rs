@@ -53,6 +53,7 @@ fn options(document: &Document) -> Vec<(&'static str, Span)> {
             "collation",
             document.collation.as_ref().map(|of| of.locale.span()),
         ),
+        ("shard_key", super::shard_key::span(document)),
     ];
     given
         .into_iter()
@@ -99,6 +100,11 @@ fn capped(cx: &Ctxt, document: &Document) {
             ("expire", why),
             ("before_write", why),
             ("after_write", why),
+            (
+                "shard_key",
+                "MongoDB shards no capped collection. Leave this out, or leave out `capped` and let documents expire: `expire(field = at, \
+                 after = SECONDS)`",
+            ),
         ],
     );
 }
@@ -151,6 +157,8 @@ fn time_series(cx: &Ctxt, container: &Container, document: &Document) {
         "A time series takes no writes in a transaction, and hooks are called in one. Leave them out";
     let expire = "The server deletes the measurements of a time series itself. Write `time_series(…, expire_after = SECONDS)` in place of `expire`";
     let validator = "A time series has no validator: what the struct declares is checked before the network alone. Leave `validation` out";
+    let shards = "MongoDB shards a time series by its `meta` field and its time, on buckets of measurements, which `plan` and `sync` do not \
+                  do. Leave this out, and shard the collection in the shell: `sh.shardCollection`";
     let images = "A time series has no change streams, and keeps no images. Leave this out";
     refuse(
         cx,
@@ -164,6 +172,7 @@ fn time_series(cx: &Ctxt, container: &Container, document: &Document) {
             ("after_write", transactions),
             ("validation", validator),
             ("pre_and_post_images", images),
+            ("shard_key", shards),
         ],
     );
 }

@@ -16,6 +16,7 @@ pub mod request;
 mod rules;
 mod search;
 mod several;
+mod shard_key;
 mod union;
 pub mod value_rules;
 
@@ -44,6 +45,7 @@ pub fn several(cx: &Ctxt, container: &Container, common: &Container, declared: &
     // Without a variant that is a document nothing is known of the fields.
     if !common.fields().is_empty() {
         fields_of_document(cx, common, declared);
+        shard_key::of_enum(cx, common, declared);
     }
 }
 
@@ -60,6 +62,7 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document) {
         None => {
             document::collection_is_named(cx, container, document);
             several::of_struct(cx, container, document);
+            shard_key::of_struct(cx, container, document);
         }
     }
     fields_of_document(cx, container, document);

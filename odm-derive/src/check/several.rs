@@ -213,6 +213,7 @@ pub fn of_variant(cx: &Ctxt, container: &Container, document: &Document) {
             "collation",
         ),
         (document.shared.first().map(syn::LitStr::span), "shared"),
+        (super::shard_key::span(document), "shard_key"),
         (document.pre_and_post_images, "pre_and_post_images"),
         (document.sole_writer, "sole_writer"),
     ];

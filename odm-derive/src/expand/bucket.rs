@@ -6,6 +6,7 @@ use super::common_traits::{self, Part};
 use super::{Target, at, generics, if_serde};
 use crate::attr::Count;
 use crate::attr::bucket::Per;
+use crate::attr::index::Kind;
 use crate::check::bucket::{Plan, sum_type};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
@@ -60,14 +61,21 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
     };
     let on_delete = Ident::new(plan.on_delete, name.span());
     let check = (!plan.check).then(|| quote!(, check = false));
-    // The index of the pages begins with the parent, so the reference needs none of its own.
-    let (order, keys, open, start) = match &plan.period {
-        None => (
-            quote!(#page),
-            quote!(#parent, #page),
-            quote!(#parent),
-            TokenStream::new(),
-        ),
+    let pages = plan.pages();
+    // An index of the pages that begins with the parent serves the reference, too.
+    let index = (pages.first() == Some(&parent)).then(|| quote!(index = false,));
+    let shard_key = plan.shard_key.as_ref().map(|declared| {
+        let keys = declared.keys.iter().map(|key| {
+            let path = &key.path;
+            match key.kind {
+                Kind::Hashed => quote!(hashed(#(#path).*)),
+                _ => quote!(#(#path).*),
+            }
+        });
+        quote!(shard_key(#(#keys),*),)
+    });
+    let (order, open, start) = match &plan.period {
+        None => (quote!(#page), quote!(#parent), TokenStream::new()),
         Some((per, start)) => {
             let doc = format!(
                 " The beginning of the {} (UTC) that the items are of.",
@@ -79,7 +87,6 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             );
             (
                 quote!(#start, #page),
-                quote!(#parent, #start, #page),
                 quote!(#parent, #start),
                 quote!(#[doc = #doc] pub #start: #odm::DateTime,),
             )
@@ -176,7 +183,8 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             collection = #collection,
             version,
             __items = #this,
-            index(fields(#keys), unique),
+            #shard_key
+            index(fields(#(#pages),*), unique),
             index(fields(#open), name = "open", partial = |bucket| bucket.room.gt(0)),
         )]
         #vis struct #name {
@@ -184,7 +192,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             #[serde(rename = "_id")]
             pub id: #odm::ObjectId,
             /// The document that the items belong to.
-            #[parent_ref(order(#order), index = false, on_delete = #on_delete #check)]
+            #[parent_ref(order(#order), #index on_delete = #on_delete #check)]
             #with
             pub #parent: #reference,
             #start

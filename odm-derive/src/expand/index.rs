@@ -28,9 +28,8 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     // The parameters of a request are checked by it.
     let named = |key: &&Key| key.kind != Kind::Wildcard && tag(target, key).is_none();
     let first = index.keys.first().filter(named).map(|key| {
-        let (krate, this) = (&target.krate, &target.this);
-        let path = path_from(quote!(p), &key.path);
-        quote!(first: #some(#odm::request::name_of::<#this, _, _>(&|p: <#this as #krate::Document>::Paths| #path)),)
+        let name = const_name(target, &key.path);
+        quote!(first: #some(#name),)
     });
     // A field of the document's own is in no variant. A search for words has no place for a condition of its index.
     let within = index
@@ -233,6 +232,13 @@ pub fn date(target: &Target, field: &syn::Ident) -> TokenStream {
 pub fn name(target: &Target, field: &syn::Ident) -> TokenStream {
     let path = path(target, std::slice::from_ref(field));
     quote_spanned!(field.span()=> #path.name())
+}
+
+/// The dotted name of a field as a constant.
+pub fn const_name(target: &Target, fields: &[syn::Ident]) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let path = path_from(quote!(p), fields);
+    quote!(#odm::request::name_of::<#this, _, _>(&|p: <#this as #krate::Document>::Paths| #path))
 }
 
 /// When documents expire.

@@ -1,6 +1,6 @@
 //! The constants of a document, and what else a struct and an enum of documents have alike.
 
-use super::{Target, generics, index, reference, search};
+use super::{Target, generics, index, reference, search, shard_key};
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Hooks, Validation};
 use crate::ty;
@@ -104,6 +104,7 @@ pub struct InCollection {
     pub collation: TokenStream,
     pub shared: TokenStream,
     pub pre_and_post_images: TokenStream,
+    pub shard_key: TokenStream,
     /// Whether it holds documents of several types.
     pub several: TokenStream,
 }
@@ -128,6 +129,7 @@ impl InCollection {
             },
             shared: quote!(&[#(#shared),*]),
             pre_and_post_images: quote!(#images),
+            shard_key: shard_key::meta(target, document),
             several,
         }
     }
@@ -142,18 +144,22 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
         collation,
         shared,
         pre_and_post_images,
+        shard_key,
         several,
     } = of;
     let deny_unknown = target.container.serde.deny_unknown_fields;
     let on_fields = target.fields.iter().flat_map(|field| &field.indexes);
+    let of_shard_key = shard_key::index(target, document);
     let indexes = on_fields
         .chain(&document.indexes)
+        .chain(&of_shard_key)
         .map(|declared| index::meta(target, declared));
     let search_indexes = document
         .search_indexes
         .iter()
         .map(|declared| search::meta(target, declared));
     let append_only = document.append_only.is_some();
+    let generated_id = target.container.roles.managed_id;
     let kind = kind(target, document);
     let soft_delete = match target
         .fields
@@ -216,7 +222,8 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
             several: #several,
             checks: &[#(#checks),*],
             search_indexes: &[#(#search_indexes),*],
-            shard_key: ::core::option::Option::None,
+            shard_key: #shard_key,
+            generated_id: #generated_id,
         }
     }}
 }

@@ -27,6 +27,7 @@ pub mod row;
 pub mod rules;
 mod search;
 pub mod several;
+mod shard_key;
 pub mod stored;
 mod target;
 pub mod targets;

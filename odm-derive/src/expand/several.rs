@@ -626,6 +626,7 @@ pub fn place_of_struct(target: &Target, declared: &Document) -> InCollection {
         collation: quote!(#meta.collation),
         shared: quote!(#meta.shared),
         pre_and_post_images: quote!(#meta.pre_and_post_images),
+        shard_key: quote!(#meta.shard_key),
         several: quote! {
             #odm::Several::Variant { tag: #variant::TAG, name: #variant::NAME, of: || #meta }
         },

@@ -15,7 +15,8 @@ impl Odm {
     /// the two sides of a two-way reference contradict each other; where a reference is in a map, in a type that contains
     /// itself, or in a field that is also read from a previous name (an `alias`); and where an index can't work: over two
     /// arrays, hashed over one, on `_id` with options, with a filter that no server accepts, or on texts whose language would
-    /// be taken from a field that holds something else. All problems are listed.
+    /// be taken from a field that holds something else; and where a cluster can't keep a shard key, or a unique index beside it. All
+    /// problems are listed.
     ///
     /// # Example
     /// ```no_run

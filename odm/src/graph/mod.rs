@@ -16,6 +16,7 @@ pub(crate) mod names;
 pub(crate) mod others;
 mod reads;
 pub(crate) mod routing;
+pub(crate) mod shard_key;
 pub(crate) mod sync;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -105,6 +106,7 @@ impl Graph {
         graph.check_copies(&mut problems);
         graph.check_volatile(&volatile, &mut problems);
         graph.check_sensitive(&mut problems);
+        graph.check_shard_keys(&mut problems);
         graph.find_routings(&mut problems);
         if !problems.is_empty() {
             return Err(problems);

@@ -3,6 +3,7 @@
 use super::existing;
 use super::kind;
 use super::plan::{AT_ONCE, Change, Plan, to_backfill};
+use super::shard::{self, ShardRefusal};
 use super::validator::IMAGES;
 use crate::model::document::{Action, Level};
 use crate::store::{action, trace::Trace};
@@ -92,7 +93,7 @@ impl From<ApplyFailure> for Error {
 
 impl Odm {
     /// Makes the changes of a plan: creates collections, sets validators, creates indexes, changes times to live, keeps pre- and
-    /// post-images. Drops nothing. Several processes may apply the same plan at once, or one process twice: changes that are already made are
+    /// post-images, shards collections. Drops nothing, and changes no shard key. Several processes may apply the same plan at once, or one process twice: changes that are already made are
     /// skipped.
     ///
     /// The changes of a collection are made one after another, those of eight collections at the same time; if one
@@ -112,7 +113,7 @@ impl Odm {
     /// # Cost
     /// One round trip for a new collection, two for a validator, one for all new indexes of a collection (which lasts as long as
     /// the server builds them; if it refuses one, one more for each), and one for each changed time to live, for pre- and post-images, and for each search or vector index,
-    /// which Atlas builds afterwards. The declared copies cost one where all are known already;
+    /// which Atlas builds afterwards. A collection that is to be sharded costs one more, and before MongoDB 6.0 two. The declared copies cost one where all are known already;
     /// if there is anything to change, one more checks before that for copies that these models lack.
     pub fn apply(&self, plan: &Plan) -> action::Action<Applied> {
         let (odm, plan) = (self.clone(), plan.clone());
@@ -143,7 +144,10 @@ impl Odm {
     /// Makes the database as it is declared: [`plan`](Odm::plan) and [`apply`](Odm::apply), until nothing is left to
     /// change. Several processes may do so at once, at every start of a program.
     ///
-    /// It logs a warning where the server lacks what is declared, or is a standalone one: [`Plan::warning`]. Atlas builds search and vector
+    /// On a sharded cluster it shards the collections with a declared key, once their indexes are there; the documents of one that is there
+    /// already are moved afterwards, by the balancer. It never changes a shard key: [`plan`](Odm::plan) shows the command for that.
+    ///
+    /// It logs a warning where the server lacks what is declared, has another shard key, or is a standalone one: [`Plan::warning`]. Atlas builds search and vector
     /// indexes after `sync` has returned; [`Plan::notes`] says of each whether it can be queried.
     ///
     /// # Errors
@@ -254,6 +258,7 @@ impl Odm {
         let mut specs = Vec::new();
         let mut search = Vec::new();
         let mut indexes = Vec::new();
+        let mut sharding = None;
         for change in plan
             .changes()
             .iter()
@@ -294,6 +299,10 @@ impl Odm {
                     search.push(change);
                     Ok(false)
                 }
+                Change::ShardCollection { key, simple, .. } => {
+                    sharding = Some((change, key, *simple));
+                    Ok(false)
+                }
                 Change::Conflict { .. } => Ok(false),
             };
             match outcome {
@@ -309,6 +318,13 @@ impl Odm {
                 return (made, outcome);
             }
         }
+        // A collection with documents is sharded by an index that is there.
+        if let Some((change, key, simple)) = sharding {
+            match self.distribute(collection, key, simple).await {
+                Ok(()) => made.push(change.clone()),
+                Err(failure) => return (made, Err(failure)),
+            }
+        }
         for change in search {
             match change_search_index(db, collection, change).await {
                 Ok(()) => made.push(change.clone()),
@@ -316,6 +332,21 @@ impl Odm {
             }
         }
         (made, Ok(()))
+    }
+
+    async fn distribute(
+        &self,
+        collection: &'static str,
+        key: &Document,
+        simple: bool,
+    ) -> Result<(), ApplyFailure> {
+        let version = self.server().await?.max_wire_version();
+        let done = shard::shard(self.database(), collection, key, simple, version).await;
+        done.map_err(|refusal| match refusal {
+            ShardRefusal::Stale(what) => ApplyFailure::Stale { collection, what },
+            ShardRefusal::Final(what) => ApplyFailure::Final(Error::SchemaConflict { collection, what }),
+            ShardRefusal::Other(e) => failure(collection, e),
+        })
     }
 }
 
@@ -598,33 +629,8 @@ async fn run(
 
 /// Runs a command, and tells what can be repeated from what can't.
 async fn send(db: &Database, collection: &'static str, command: Document) -> Result<Document, ApplyFailure> {
-    let reply = match db.run_command(command).await {
-        Ok(reply) => reply,
-        Err(e) => {
-            return Err(match existing::code(&e) {
-                // IndexOptionsConflict, IndexKeySpecsConflict
-                Some(85 | 86) => ApplyFailure::Index {
-                    collection,
-                    what: crate::error::driver::DriverText(&e).to_string(),
-                },
-                // NamespaceNotFound, IndexNotFound, LockBusy, NamespaceExists, IndexAlreadyExists (of a search index), WriteConflict,
-                // ConflictingOperationInProgress, IndexBuildAborted, BackgroundOperationInProgress…
-                Some(26 | 27 | 46 | 48 | 68 | 112 | 117 | 276 | 12586 | 12587) => ApplyFailure::Stale {
-                    collection,
-                    what: crate::error::driver::DriverText(&e).to_string(),
-                },
-                // Which documents are in the way is asked for.
-                Some(11000) => ApplyFailure::Final(Error::Driver(Box::new(e))),
-                _ => {
-                    let context = crate::store::map::Context {
-                        collection,
-                        meta: None,
-                    };
-                    ApplyFailure::Final(context.driver(e))
-                }
-            });
-        }
-    };
+    let reply = db.run_command(command).await;
+    let reply = reply.map_err(|e| failure(collection, e))?;
     // The driver leaves this part of a reply to the caller.
     if let Ok(concern) = reply.get_document("writeConcernError") {
         let message = format!("the change was made, but not acknowledged by a majority: {concern}");
@@ -633,6 +639,31 @@ async fn send(db: &Database, collection: &'static str, command: Document) -> Res
         ))));
     }
     Ok(reply)
+}
+
+fn failure(collection: &'static str, e: mongodb::error::Error) -> ApplyFailure {
+    match existing::code(&e) {
+        // IndexOptionsConflict, IndexKeySpecsConflict
+        Some(85 | 86) => ApplyFailure::Index {
+            collection,
+            what: crate::error::driver::DriverText(&e).to_string(),
+        },
+        // NamespaceNotFound, IndexNotFound, LockBusy, NamespaceExists, IndexAlreadyExists (of a search index), WriteConflict,
+        // ConflictingOperationInProgress, IndexBuildAborted, BackgroundOperationInProgress…
+        Some(26 | 27 | 46 | 48 | 68 | 112 | 117 | 276 | 12586 | 12587) => ApplyFailure::Stale {
+            collection,
+            what: crate::error::driver::DriverText(&e).to_string(),
+        },
+        // Which documents are in the way is asked for.
+        Some(11000) => ApplyFailure::Final(Error::Driver(Box::new(e))),
+        _ => {
+            let context = crate::store::map::Context {
+                collection,
+                meta: None,
+            };
+            ApplyFailure::Final(context.driver(e))
+        }
+    }
 }
 
 #[cfg(all(test, feature = "cli"))]

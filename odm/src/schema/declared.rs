@@ -91,8 +91,13 @@ fn filter(declared: &IndexMeta) -> Option<String> {
 /// A hashed index is created over an array without complaint, and then refuses every document that has one (code 16766).
 fn hashed(meta: &DocumentMeta, declared: &IndexMeta) -> Option<String> {
     let hashed = declared.keys.iter().filter(|key| key.kind == IndexKind::Hashed);
+    // Of a shard key the graph says that it takes no array.
+    let is_of_shard_key = |path: &str| {
+        let mut fields = meta.shard_key.iter().flat_map(|key| key.fields);
+        fields.any(|field| field.hashed && field.path == path)
+    };
     hashed.into_iter().find_map(|key| {
-        let path = (key.path)();
+        let path = Some((key.path)()).filter(|path| !is_of_shard_key(path))?;
         let array = array_on(meta, path)?;
         Some(format!(
             "is hashed, and `{array}` is an array: MongoDB would refuse every document that has one. Declare it without `hashed`, or \

@@ -35,6 +35,8 @@ pub(super) struct Index {
     pub paths: Vec<String>,
     /// Whether a reference asks for it, rather than the document itself.
     pub implied: bool,
+    /// Whether a cluster distributes documents by it.
+    pub of_shard_key: bool,
     /// Number of leading fields that are looked up by their values; the others are for the order.
     looked_up: usize,
     /// As it is created: `{ a: 1, b: "text" }`.
@@ -199,18 +201,68 @@ impl Index {
     pub fn leave_out_deleted(&mut self, deleted_at: &str) {
         let mut partial = self.partial.take().unwrap_or_default();
         if std::mem::take(&mut self.sparse) {
-            let mut exist: Vec<Document> = self
-                .paths
-                .iter()
-                .map(|path| doc! { path: { "$exists": true } })
-                .collect();
-            let held = match exist.len() {
-                1 => exist.remove(0),
-                _ => doc! { "$or": exist },
-            };
-            partial = within(partial, &held);
+            partial = within(partial, &self.held());
         }
         self.partial = Some(within(partial, &doc! { deleted_at: null }));
+    }
+
+    /// The condition of the documents that a sparse index holds.
+    fn held(&self) -> Document {
+        let mut exist: Vec<Document> = self
+            .paths
+            .iter()
+            .map(|path| doc! { path: { "$exists": true } })
+            .collect();
+        match exist.len() {
+            1 => exist.remove(0),
+            _ => doc! { "$or": exist },
+        }
+    }
+
+    /// Puts the fields of a shard key in front of a unique index, and gives an index that finds documents by its own fields as before.
+    pub fn put_in_front(&mut self, key: &[&str]) -> Index {
+        let own = Index {
+            implied: self.implied,
+            looked_up: self.looked_up,
+            collation: self.collation.clone(),
+            ..Index::on(self.kinds().into_iter())
+        };
+        // Each document stands in a sparse index that begins with a field which all have.
+        if std::mem::take(&mut self.sparse) {
+            self.partial = Some(within(self.partial.take().unwrap_or_default(), &self.held()));
+        }
+        let key = key.iter().map(|path| ((*path).to_owned(), IndexKind::Ascending));
+        let rest = self.kinds().into_iter();
+        let rest = rest.filter(|(path, _)| !key.clone().any(|(of_key, _)| of_key == *path));
+        let whole = Index::on(key.clone().chain(rest));
+        if !self.named {
+            self.name = whole.name;
+        }
+        (self.key, self.listed, self.paths) = (whole.key, whole.listed, whole.paths);
+        own
+    }
+
+    /// The fields of an index that can be unique.
+    fn kinds(&self) -> Vec<(String, IndexKind)> {
+        let kind = |kind: &Bson| match (integer(kind), kind.as_str()) {
+            (Some(-1), _) => IndexKind::Descending,
+            (_, Some("2dsphere")) => IndexKind::Geo,
+            _ => IndexKind::Ascending,
+        };
+        let fields = self.key.iter();
+        fields.map(|(path, value)| (path.clone(), kind(value))).collect()
+    }
+
+    /// Whether a cluster can distribute documents by it: it begins with the key, holds all documents, and compares texts byte by byte.
+    /// `inherited` is the collation of its collection.
+    pub fn begins_with_shard_key(&self, key: &Document, inherited: bool) -> bool {
+        let is_simple = match &self.collation {
+            Some(own) => own.get_str("locale").is_ok_and(|locale| locale == "simple"),
+            None => !inherited,
+        };
+        let mut both = self.key.iter().zip(key);
+        let begins = self.key.len() >= key.len() && both.all(|((a, x), (b, y))| a == b && same(x, y));
+        begins && is_simple && self.partial.is_none() && !self.sparse
     }
 
     /// The index by which the holders of a reference are found, in the order that it declares.
@@ -392,6 +444,7 @@ impl Index {
             projection: Document::new(),
             paths,
             implied: false,
+            of_shard_key: false,
             looked_up: 1,
             key,
             listed,
@@ -603,7 +656,9 @@ impl Index {
         if let Some(collation) = &self.collation {
             words.push_str(&format!(", collation {collation}"));
         }
-        if self.implied {
+        if self.of_shard_key {
+            words.push_str(", of the shard key");
+        } else if self.implied {
             let what = if begins_with(
                 self.key.keys().map(String::as_str),
                 crate::model::own_fields::OPERATION,

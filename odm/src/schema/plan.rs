@@ -5,6 +5,7 @@ use super::index::{self, Fit, Index, key_in_words};
 use super::renamed::{self, Renamed};
 use super::rust_names;
 use super::search::{self, SearchDifference};
+use super::shard::{self, Cluster, ShardDifference};
 use super::validator::{self, Current};
 use super::values::plural;
 use super::{kind, partial, words};
@@ -170,6 +171,16 @@ pub enum Change {
         /// The definition then, with what models don't declare as it is now.
         to: Document,
     },
+    /// A collection of a sharded cluster is on one shard, and is declared to be distributed: `#[document(shard_key(…))]`.
+    #[non_exhaustive]
+    ShardCollection {
+        /// The collection.
+        collection: &'static str,
+        /// The key, as `shardCollection` takes it.
+        key: Document,
+        /// Whether the collection has a collation, which the shard key does not have.
+        simple: bool,
+    },
     /// A collection or index of that name exists that odm does not replace. A plan with a conflict is not applied.
     #[non_exhaustive]
     Conflict {
@@ -192,6 +203,7 @@ impl Change {
             | Change::ChangeTtl { collection, .. }
             | Change::CreateSearchIndex { collection, .. }
             | Change::UpdateSearchIndex { collection, .. }
+            | Change::ShardCollection { collection, .. }
             | Change::Conflict { collection, .. } => collection,
         }
     }
@@ -305,6 +317,9 @@ impl Change {
             } => vec![format!(
                 "`{collection}`: change the search index `{index}` to {to} (was {from})"
             )],
+            Change::ShardCollection { collection, key, .. } => {
+                vec![format!("`{collection}`: distribute it over the shards by {key}")]
+            }
             Change::Conflict { collection, what } => vec![format!("`{collection}`: conflict: {what}")],
         };
         if let Some(violations) = self.violations() {
@@ -370,7 +385,8 @@ impl Plan {
 
     /// On a standalone server, which has no transactions: the consequences, and the commands that make it a replica set. On one
     /// before MongoDB 6.0: the collections that are declared with pre- and post-images, which it can't keep. On one without search: the
-    /// collections whose search and vector indexes are not created. [`Odm::sync`] logs it.
+    /// collections whose search and vector indexes are not created. On a sharded cluster: the collections that have another shard key than
+    /// the declared one. [`Odm::sync`] logs it.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
@@ -431,7 +447,11 @@ pub(super) fn to_backfill(copies: &str) -> String {
 }
 
 impl Odm {
-    /// Compares the declared collections, validators, indexes and copies with the database. Nothing is changed.
+    /// Compares the declared collections, validators, indexes and copies with the database, and on a sharded cluster the declared shard keys
+    /// with its catalog. Nothing is changed.
+    ///
+    /// Where a collection has another shard key, a [note](Plan::notes) shows the command that gives it the declared one, and its cost. A user
+    /// who may not read the database `config` is told that this is unknown.
     ///
     /// # Errors
     /// Errors of building the filter of a partial index, and [`Error::Driver`](crate::Error::Driver).
@@ -443,7 +463,7 @@ impl Odm {
     /// collection with new ones costs one. Each field that has a default costs one, in which the server reads the collection, to
     /// count the documents that lack it, and so does each field that the validator has under another name; [`sync`](Odm::sync) does not
     /// count them. Each collection with declared search or vector
-    /// indexes costs one.
+    /// indexes costs one. On a sharded cluster two more read its catalog.
     pub fn plan(&self) -> action::Action<Plan> {
         let odm = self.clone();
         action::Action::new("(all)", "plan", Box::new(async move { odm.planned().await }))
@@ -558,6 +578,8 @@ impl Odm {
     pub(super) async fn compare(&self) -> Result<Plan> {
         let db = self.database();
         let mut existing = existing::collections(db, None).await?;
+        let cluster = self.cluster().await?;
+        let cluster = cluster.as_ref();
         let mut declared = Vec::new();
         for model in self.models() {
             declared.push((model.meta, existing.remove(model.meta.collection)));
@@ -566,7 +588,7 @@ impl Odm {
             .into_iter()
             .map(|(meta, current)| {
                 let look = async move {
-                    let mut look = self.look(db, meta, current).await?;
+                    let mut look = self.look(db, meta, current, cluster).await?;
                     look.compare_search_indexes(db, meta).await?;
                     Ok::<_, crate::Error>(look)
                 };
@@ -587,7 +609,9 @@ impl Odm {
             accept_violations: false,
         };
         let mut without_search = Vec::new();
+        let mut warnings = Vec::new();
         for look in looked {
+            warnings.extend(look.warnings);
             without_search.extend(look.lacks_search.map(|error| (look.collection, error)));
             plan.changes.extend(look.changes);
             plan.notes.extend(look.notes);
@@ -598,8 +622,9 @@ impl Odm {
         }
         if let Some((_, error)) = without_search.first() {
             let collections: Vec<&str> = without_search.iter().map(|(name, _)| *name).collect();
-            plan.warning = Some(search::lacking(&collections, error));
+            warnings.push(search::lacking(&collections, error));
         }
+        plan.warning = warnings.into_iter().reduce(|a, b| format!("{a}; {b}"));
         let mut others: Vec<&String> = existing
             .keys()
             // MongoDB's own, and those in which the library keeps the declared edges and the reconciler's place.
@@ -619,6 +644,7 @@ impl Odm {
         db: &Database,
         meta: &'static DocumentMeta,
         current: Option<Current>,
+        cluster: Option<&Cluster>,
     ) -> Result<Look> {
         let kind = kind::declared(self, meta).await?;
         let validated = kind::is_validated(&kind);
@@ -634,6 +660,7 @@ impl Odm {
             indexes: Vec::new(),
             current,
             lacks_search: None,
+            warnings: Vec::new(),
             fields_of_measurements: match &meta.kind {
                 CollectionKind::TimeSeries(series) => {
                     let meta = series.meta.map(|name| name());
@@ -671,6 +698,7 @@ impl Odm {
             for index in self.creatable(&mut look, declared).await? {
                 look.create(index, None);
             }
+            look.compare_shard_keys(meta, cluster, collation.as_ref(), &[]);
             return Ok(look);
         };
         if current.kind != kind::listed_type(&kind) {
@@ -740,8 +768,13 @@ impl Odm {
             look.capped(meta, self.graph(), &declared);
         }
         let by_rules = self.graph().needs_rules_of_deletion(meta);
-        self.look_at_indexes(db, &mut look, declared, &current, by_rules)
-            .await?;
+        let seen = SeenCollection {
+            meta,
+            current: &current,
+            by_rules,
+            cluster,
+        };
+        self.look_at_indexes(db, &mut look, declared, seen).await?;
         Ok(look)
     }
 
@@ -817,9 +850,14 @@ impl Odm {
         db: &Database,
         look: &mut Look,
         declared: Vec<Index>,
-        current: &Current,
-        by_rules: Option<(String, String)>,
+        seen: SeenCollection<'_>,
     ) -> Result<()> {
+        let SeenCollection {
+            meta,
+            current,
+            by_rules,
+            cluster,
+        } = seen;
         let existing = existing::indexes(db, look.collection).await?;
         let name_of = |index: &Document| index.get_str("name").unwrap_or_default().to_owned();
         let mut known: Vec<String> = vec!["_id_".to_owned()];
@@ -898,6 +936,7 @@ impl Odm {
                 )),
             }
         }
+        look.compare_shard_keys(meta, cluster, current.collation.as_ref(), &existing);
         look.few_enough(existing.len() + new.len());
         for index in self.creatable(look, new).await? {
             let violations = if index.unique {
@@ -908,12 +947,15 @@ impl Odm {
             look.create(index, violations);
         }
         for index in existing.iter().filter(|index| !known.contains(&name_of(index))) {
+            let of_shard_key = cluster.and_then(|cluster| cluster.is_of_shard_key(look.collection, index));
             let mut note = format!(
-                "`{}`: the index `{}` on {}, which is not declared",
+                "`{}`: the index `{}` on {}, {}",
                 look.collection,
                 name_of(index),
-                key_in_words(index)
+                key_in_words(index),
+                of_shard_key.unwrap_or("which is not declared")
             );
+            note.extend(shard::prevents(meta, index));
             if let (true, Some((why, _))) = (index.contains_key("expireAfterSeconds"), &by_rules) {
                 note.push_str(&format!(
                     " and deletes documents without the rules of the library, while {why}"
@@ -923,6 +965,15 @@ impl Odm {
         }
         Ok(())
     }
+}
+
+/// A collection that is there, beside its indexes.
+struct SeenCollection<'a> {
+    meta: &'static DocumentMeta,
+    current: &'a Current,
+    /// Why its documents are to be deleted by the library alone.
+    by_rules: Option<(String, String)>,
+    cluster: Option<&'a Cluster>,
 }
 
 impl Odm {
@@ -952,6 +1003,8 @@ struct Look {
     current: Option<Current>,
     /// Why search indexes can't be compared: the deployment has no search.
     lacks_search: Option<crate::Error>,
+    /// What `sync` logs.
+    warnings: Vec<String>,
     /// Of a time series: the fields that every server indexes.
     fields_of_measurements: Option<Vec<&'static str>>,
 }
@@ -969,8 +1022,31 @@ impl Look {
         if indexes > MAX_INDEXES {
             self.conflict(format!(
                 "it would have {indexes} indexes, and MongoDB allows {MAX_INDEXES}: leave some out, and drop those that are not declared \
-                 if nothing uses them"
+                 if nothing uses them, neither a query nor a shard key"
             ));
+        }
+    }
+
+    /// How a cluster distributes the collection.
+    fn compare_shard_keys(
+        &mut self,
+        meta: &'static DocumentMeta,
+        cluster: Option<&Cluster>,
+        collation: Option<&Document>,
+        existing: &[Document],
+    ) {
+        let differences = cluster.map(|cluster| cluster.compare(meta, collation, existing));
+        for difference in differences.into_iter().flatten() {
+            match difference {
+                ShardDifference::Unsharded { key, simple } => self.changes.push(Change::ShardCollection {
+                    collection: self.collection,
+                    key,
+                    simple,
+                }),
+                ShardDifference::Conflict(what) => self.conflict(what),
+                ShardDifference::Note(note) => self.notes.push(note),
+                ShardDifference::Warning(warning) => self.warnings.push(warning),
+            }
         }
     }
 
@@ -1141,10 +1217,37 @@ impl Look {
                 declared.push(index);
             }
         }
+        if meta.shard_key.is_some() {
+            Look::begin_with_shard_key(&mut declared, meta, graph);
+        }
         if let Some(deleted) = meta.soft_delete {
             let unique = declared.iter_mut().filter(|index| index.unique);
             unique.for_each(|index| index.leave_out_deleted(deleted));
         }
+        if let Some(key) = meta.shard_key.map(shard::pattern) {
+            let inherited = meta.collation.is_some_and(|one| one.locale != "simple");
+            let mut all = declared.iter_mut();
+            if let Some(index) = all.find(|index| index.begins_with_shard_key(&key, inherited)) {
+                index.of_shard_key = true;
+            }
+        }
         Ok(declared)
+    }
+
+    /// Puts the shard key in front of unique indexes whose values decide it.
+    fn begin_with_shard_key(declared: &mut Vec<Index>, meta: &DocumentMeta, graph: &Graph) {
+        let mut more = Vec::new();
+        for index in declared.iter_mut().filter(|index| index.unique) {
+            let paths: Vec<&str> = index.paths.iter().map(String::as_str).collect();
+            let key = graph.key_in_front(meta, &paths).unwrap_or_default();
+            if !key.is_empty() {
+                more.push(index.put_in_front(&key));
+            }
+        }
+        for index in more {
+            if !declared.iter().any(|other| other.serves(&index)) {
+                declared.push(index);
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ mod partial;
 mod refused;
 mod schema;
 mod search;
+mod shard_keys;
 mod shared_null;
 mod wildcards;
 

@@ -641,6 +641,8 @@ pub struct DocumentMeta {
     pub search_indexes: &'static [SearchIndexMeta],
     /// The fields by whose values a sharded cluster distributes the documents: `#[document(shard_key(…))]`.
     pub shard_key: Option<&'static ShardKeyMeta>,
+    /// Whether the library makes the `_id` of a new document: an `ObjectId`, or `#[field(generate = function)]`.
+    pub generated_id: bool,
 }
 
 impl DocumentMeta {
@@ -666,6 +668,7 @@ impl DocumentMeta {
         checks: &[],
         search_indexes: &[],
         shard_key: None,
+        generated_id: true,
     };
 
     /// Whether the document has errors.

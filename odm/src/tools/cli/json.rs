@@ -56,6 +56,7 @@ fn change(change: &Change) -> Value {
         Change::ChangeTtl { index, .. } => ("change_ttl", Some(index)),
         Change::CreateSearchIndex { index, .. } => ("create_search_index", Some(index)),
         Change::UpdateSearchIndex { index, .. } => ("update_search_index", Some(index)),
+        Change::ShardCollection { .. } => ("shard_collection", None),
         Change::Conflict { .. } => ("conflict", None),
     };
     let words = change.to_string();
