@@ -145,6 +145,7 @@ mod tests;
 /// | option | meaning |
 /// | --- | --- |
 /// | `by = field` | the reference holds the value of this field of the other document instead of its `_id`: `Ref<Account, i32>`. The field is unique there: `#[index(unique)]` |
+/// | `same(field)` | the other document has the same value in its field of this name: a document with another value counts as missing, in every write. No update changes such a field. The shard key of the other document is known by it |
 /// | `inverse = field` | a two-way reference: this field of the other document refers back, and says so by its own `inverse`. Writes keep both sides equal. Not of a `parent_ref`, and not in an embedded type |
 /// | `expected = N` | how many references are to be expected in an array. Of a two-way reference it decides whether both sides can hold the other |
 /// | `on_delete = restrict` | the other document can't be deleted while a reference names it; where nothing is said, but of a two-way reference |

@@ -8,6 +8,7 @@ use crate::engine::delete::level::{is_deleted, token_at};
 use crate::engine::delete::tree::{is_below, is_followed};
 use crate::graph::Graph;
 use crate::graph::edge::{Edge, EdgeId, ReferenceTarget, Segment};
+use crate::graph::routing::{key_at, same};
 use crate::graph::sync::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::key;
@@ -128,6 +129,8 @@ struct There {
     living: HashSet<Key>,
     /// Of documents that are not deleted, the id of a deletion or restoration that has not come to its end, and that of the document.
     begun: HashMap<Key, (Token, Bson)>,
+    /// The fields that no update changes, of documents that other ones have the same value as.
+    same: HashMap<Key, HashMap<&'static str, Key>>,
 }
 
 /// Inspects these references in documents of one collection.
@@ -305,6 +308,14 @@ fn targets_above(edge: &Edge) -> impl Iterator<Item = ReferenceTarget> + use<'_>
 }
 
 impl There {
+    /// Whether a document has the fields of `same(…)` as the one with this key does.
+    fn is_same(&self, edge: &Edge, document: &RawDocumentBuf, key: &Key) -> bool {
+        same(edge).all(|name| {
+            let other = self.same.get(key).and_then(|fields| fields.get(name));
+            other == key_at(document, name).as_ref()
+        })
+    }
+
     /// The fault of a document and its target where one of them is deleted and kept.
     fn deletion(
         &self,
@@ -339,7 +350,9 @@ async fn look(cx: &Cx<'_>, asked: &InspectedTargets<'_>, holders: &[Bson]) -> Re
         back: HashMap::new(),
         living: HashSet::new(),
         begun: HashMap::new(),
+        same: HashMap::new(),
     };
+    let routing = cx.odm.graph().routing(asked.meta);
     for keys in key::chunks(&asked.keys) {
         let filter = doc! { asked.by: { "$in": keys } };
         for found in cx.every(asked.meta, filter, fields.clone()).await? {
@@ -348,6 +361,10 @@ async fn look(cx: &Cx<'_>, asked: &InspectedTargets<'_>, holders: &[Bson]) -> Re
             }
             if let Some(key) = crate::store::batch::value(&found, asked.by).map(|key| Key::of_bson(&key)) {
                 there.keys.insert(key.clone());
+                if let Some(routing) = routing {
+                    let fields = routing.fixed().filter_map(|name| Some((name, key_at(&found, name)?)));
+                    there.same.insert(key.clone(), fields.collect());
+                }
                 if !is_deleted(asked.meta, &found) {
                     there.living.insert(key.clone());
                     let begun = token_at(&found, &[DELETION, RESTORING]);
@@ -422,7 +439,9 @@ fn one<'g>(
             continue;
         }
         let column = there.get(&(target.meta.collection, edge.by()));
-        if !column.is_some_and(|column| column.keys.contains(&key)) {
+        let is_target =
+            |column: &There| column.keys.contains(&key) && column.is_same(edge, document, &key);
+        if !column.is_some_and(is_target) {
             match edge.reference.on_delete {
                 crate::OnDelete::Keep => kept += 1,
                 _ => fault(FaultKind::Dangling {

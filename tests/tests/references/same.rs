@@ -2,6 +2,7 @@
 //! missing.
 
 use odm::Error;
+use odm::bson::doc;
 use odm::prelude::*;
 use odm_tests::{require_transactions, with_db};
 
@@ -194,5 +195,21 @@ fn no_update_changes_a_field_that_is_the_same_in_other_documents() {
             assert!(message.contains("`tenant`"), "{message}");
         }
         assert_eq!(orders.get(10).await.unwrap().unwrap().tenant, 1);
+    });
+}
+
+#[odm_tests::test]
+fn an_audit_finds_a_reference_to_a_document_of_another_tenant() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models()).unwrap();
+        require_transactions(&odm).await;
+        filled(&odm).await;
+        odm.collection::<Order>().insert(order(10, 1, 1, &[1])).await.unwrap();
+        let raw = t.db.collection::<odm::bson::Document>("orders");
+        let by_another_program = doc! { "$set": { "tags": [1, 2] } };
+        raw.update_one(doc! { "_id": 10 }, by_another_program).await.unwrap();
+        let audit = odm.audit().await.unwrap();
+        let of_tags = audit.references.iter().find(|one| one.field == "tags").unwrap();
+        assert_eq!((of_tags.checked, of_tags.dangling.count), (2, 1), "{audit}");
     });
 }
