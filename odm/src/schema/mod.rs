@@ -11,7 +11,8 @@
 
 // `json_schema` and `index` express the declarations in MongoDB's terms; `validator` combines them with the application's own
 // validator; `plan` finds the differences and `apply` removes them; `words` describes them. `declared` finds indexes that can't
-// work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes, `search` the indexes of Atlas.
+// work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes, `search` the indexes of Atlas, `shard_key` those that a sharded
+// collection needs.
 mod apply;
 mod checks;
 mod declared;
@@ -26,6 +27,7 @@ mod plan;
 mod renamed;
 mod rust_names;
 mod search;
+mod shard_key;
 mod uuids;
 mod validator;
 mod values;
@@ -39,6 +41,7 @@ pub(crate) use existing::indexes;
 pub(crate) use index::parallel;
 pub use plan::{Change, Lacking, Plan};
 pub use renamed::Renamed;
+pub(crate) use shard_key::{StoredShardKey, StoredShardKeys};
 pub(crate) use values::plural;
 
 #[cfg(test)]
