@@ -9,6 +9,7 @@ mod partial;
 mod refused;
 mod schema;
 mod search;
+mod sharded;
 mod shared_null;
 mod wildcards;
 
