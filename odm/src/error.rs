@@ -15,8 +15,8 @@ pub use violation::{Rule, Violation};
 
 use display::{
     Last, OfId, Reason, Samples, Scoped, SharedNull, ShowAt, ShowBytes, ShowDocuments, ShowFirst, ShowFound,
-    ShowList, ShowMaybe, ShowMissing, ShowPosition, ShowSought, ShowTaken, ShowUnknown, Sizes, Unfit,
-    Violating,
+    ShowList, ShowMaybe, ShowMissing, ShowPosition, ShowRepeated, ShowSought, ShowTaken, ShowUnknown, Sizes,
+    Unfit, Violating, Written,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
@@ -95,6 +95,26 @@ pub enum Error {
         existing: Option<Box<Bson>>,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// A write of one document by its `_id` met several, which a sharded cluster allows: each shard has an index of its own on `_id`, so
+    /// only a collection that is sharded by `_id` alone has each value once. An insert of an `_id` that another shard has is no
+    /// [`Error::DuplicateKey`] there. [`Odm::audit`](crate::Odm::audit) lists such documents.
+    #[error(
+        "{collection}: {documents} documents have {}: where the shard key is not `_id` alone, each shard may have one. {}. Name the \
+         fields of the shard key in a condition to write one of them; `audit` lists all such documents",
+        ShowRepeated(.ids), Written(.written)
+    )]
+    IdNotUnique {
+        /// The collection.
+        collection: &'static str,
+        /// The `_id` that the write named. Of a bulk, those of its writes: a server before MongoDB 8.0 does not say which of them met
+        /// several documents.
+        ids: Vec<Bson>,
+        /// How many documents there are.
+        documents: u64,
+        /// Whether all of them were written. A transaction can't be committed after this error; one of the library's own is rolled back.
+        written: bool,
     },
 
     /// A value breaks a rule that its field declares. It is found before anything is sent where possible, else by the server's

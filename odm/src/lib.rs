@@ -754,8 +754,9 @@ pub(crate) use {
     store::fan_out::{FanOut, Progress},
     store::server::{Server, Topology},
     upkeep::{
-        Audit, AuditedCopies, AuditedReference, Auditing, Backfilled, Backfilling, FieldOf, Findings,
-        Reconciler, Reconciling, Recovered, Recovering, Repair, RepairKind, Repaired, Repairing, Worker,
+        Audit, AuditedCopies, AuditedReference, Auditing, Backfilled, Backfilling, DuplicateIds, FieldOf,
+        Findings, Reconciler, Reconciling, Recovered, Recovering, Repair, RepairKind, Repaired, Repairing,
+        Worker,
     },
 };
 

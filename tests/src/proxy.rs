@@ -10,7 +10,8 @@
 //! It can also lose single commands or their answers, or answer in the server's place, and pass on whatever follows.
 //!
 //! And it can make a member of a replica set, or a router of a sharded cluster, look like a standalone server: its answers to `hello`
-//! tell of neither, and commands that a standalone server refuses are refused.
+//! tell of neither, and commands that a standalone server refuses are refused. Or it makes a member look like a router, by its answers
+//! to `hello` alone.
 
 use crate::{filters, uri};
 use mongodb::Client;
@@ -60,6 +61,14 @@ const OF_THE_DEPLOYMENT: [&str; 13] = [
     "topologyVersion",
     "$clusterTime",
 ];
+
+/// What the server looks like by its answers to `hello`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Looks {
+    AsItIs,
+    Standalone,
+    Router,
+}
 
 /// What becomes of a command.
 #[derive(Clone, Debug)]
@@ -116,7 +125,7 @@ pub struct Proxy {
 
 struct Shared {
     server: String,
-    standalone: bool,
+    looks: Looks,
     armed: AtomicBool,
     /// At which command everything ends; 0: at none.
     at: AtomicUsize,
@@ -212,7 +221,7 @@ impl Proxy {
     /// # Panics
     /// Where a connection or a task has failed.
     pub async fn start(server: &str, at: usize) -> Proxy {
-        Proxy::of(server, at, false).await
+        Proxy::of(server, at, Looks::AsItIs).await
     }
 
     /// The same, behind which the server looks like a standalone one.
@@ -220,15 +229,23 @@ impl Proxy {
     /// # Panics
     /// Where a connection or a task has failed.
     pub async fn standalone(server: &str, at: usize) -> Proxy {
-        Proxy::of(server, at, true).await
+        Proxy::of(server, at, Looks::Standalone).await
     }
 
-    async fn of(server: &str, at: usize, standalone: bool) -> Proxy {
+    /// The same, behind which the server looks like a router of a sharded cluster.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
+    pub async fn router(server: &str, at: usize) -> Proxy {
+        Proxy::of(server, at, Looks::Router).await
+    }
+
+    async fn of(server: &str, at: usize, looks: Looks) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             server: server.to_owned(),
-            standalone,
+            looks,
             armed: AtomicBool::new(false),
             at: AtomicUsize::new(at),
             sent: AtomicUsize::new(0),
@@ -496,7 +513,9 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
             });
         }
         let fate = match &command {
-            Some(command) if shared.standalone && command.needs_a_set => Some(Fate::Answered(refusal())),
+            Some(command) if shared.looks == Looks::Standalone && command.needs_a_set => {
+                Some(Fate::Answered(refusal()))
+            }
             Some(command) => shared.fate(&command.name, number),
             None => None,
         };
@@ -556,10 +575,15 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
         if number > 0 {
             shared.hold(number, Moment::BeforeReply).await;
         }
-        let answer = if shared.standalone && command.as_ref().is_some_and(is_greeting) {
-            standalone(&answer, self::number(&request, 4).unwrap_or_default()).unwrap_or(answer)
-        } else {
-            answer
+        let to = self::number(&request, 4).unwrap_or_default();
+        let answer = match shared.looks {
+            Looks::Standalone if command.as_ref().is_some_and(is_greeting) => {
+                standalone(&answer, to).unwrap_or(answer)
+            }
+            Looks::Router if command.as_ref().is_some_and(is_greeting) => {
+                router(&answer, to).unwrap_or(answer)
+            }
+            _ => answer,
         };
         if number > 0 && number == shared.at.load(Ordering::SeqCst) {
             shared.dead.send_replace(true);
@@ -700,6 +724,18 @@ fn standalone(answer: &[u8], to: i32) -> Option<Vec<u8>> {
     Some(packed(&answer, to))
 }
 
+/// The answer as a router gives it.
+fn router(answer: &[u8], to: i32) -> Option<Vec<u8>> {
+    let mut answer = Document::try_from(RawDocument::from_bytes(body(answer)?).ok()?).ok()?;
+    let time = answer.remove("$clusterTime");
+    OF_THE_DEPLOYMENT
+        .iter()
+        .for_each(|name| drop(answer.remove(name)));
+    answer.insert("msg", "isdbgrid");
+    answer.extend(time.map(|time| ("$clusterTime".to_owned(), time)));
+    Some(packed(&answer, to))
+}
+
 /// A document as a message, in answer to another or to none.
 fn packed(document: &Document, to: i32) -> Vec<u8> {
     let body = RawDocumentBuf::try_from(document).unwrap();
@@ -761,5 +797,16 @@ mod tests {
         ] {
             assert_eq!(greeting(of), plain);
         }
+    }
+
+    #[test]
+    fn a_member_of_a_set_looks_like_a_router() {
+        let hello = doc! { "isWritablePrimary": true, "setName": "rs0", "hosts": ["a:1"], "topologyVersion": {}, "maxWireVersion": 12, "ok": 1.0 };
+        let answer = router(&packed(&hello, 7), 7).unwrap();
+        let answer = Document::try_from(RawDocument::from_bytes(body(&answer).unwrap()).unwrap()).unwrap();
+        assert_eq!(
+            answer,
+            doc! { "isWritablePrimary": true, "maxWireVersion": 12, "ok": 1.0, "msg": "isdbgrid" }
+        );
     }
 }

@@ -30,7 +30,7 @@ pub(crate) use crate::plan::operation::{
 use crate::plan::outcome::Done;
 pub(crate) use crate::plan::outcome::Outcome;
 use crate::plan::steps::{StepKind, WriteStep, steps};
-use crate::store::cx::Cx;
+use crate::store::cx::{Cx, not_unique};
 use crate::{Error, Odm, Result};
 
 use futures::future::{BoxFuture, FutureExt};
@@ -125,8 +125,8 @@ async fn dispatch(cx: Cx<'_>, batching: Batching, writes: Writes) -> Result<Done
     }
 }
 
-/// Checks deletions, replaces conditions that have a collation of their own, and executes the writes step by step. A single deletion that
-/// finds nothing fails where the document has another version than the one that was read.
+/// Checks deletions, replaces conditions that have a collation of their own, and executes the writes step by step. A single deletion by an
+/// id that finds nothing fails where the document has another version than the one that was read, and one that finds several documents.
 async fn in_steps(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Result<Done> {
     let odm = cx.odm;
     let mut checked = None;
@@ -155,8 +155,12 @@ async fn in_steps(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Res
         }
         _ => each(cx, batching, steps).boxed().await?,
     };
-    if let Some((meta, one)) = deleted.filter(|_| done.outcome.counts.deleted == 0) {
-        unmatched::after_nothing_deleted(cx, meta, &one).await?;
+    if let Some((meta, one)) = deleted {
+        match done.outcome.counts.deleted {
+            0 => unmatched::after_nothing_deleted(cx, meta, &one).await?,
+            1 => {}
+            several => return Err(not_unique(meta, cx.session, vec![one.id], several)),
+        }
     }
     Ok(done)
 }

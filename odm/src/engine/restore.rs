@@ -22,7 +22,7 @@ use crate::plan::operation::{UpdateManyWrite, WriteKind, WriteOperation};
 use crate::plan::outcome::Done;
 use crate::plan::targets;
 use crate::store::core::Core;
-use crate::store::cx::Cx;
+use crate::store::cx::{Cx, found_one};
 use crate::store::filter::within;
 use crate::store::session::{Session, Unfinished};
 use crate::store::trace::Trace;
@@ -99,8 +99,12 @@ async fn read(cx: &Cx<'_>, meta: TreeMeta, key: &Bson, most: usize) -> Result<Op
     if let Some(own) = cx.odm.scope_with_deleted(meta) {
         place = within(place, &own);
     }
-    let found = cx.few(meta, place, fields(graph, meta), 1).await?.pop();
-    let Some(document) = found else { return Ok(None) };
+    // A second one has the same `_id` on another shard.
+    let mut found = cx.few(meta, place.clone(), fields(graph, meta), 2).await?;
+    found_one(meta, &place, &found)?;
+    let Some(document) = found.pop() else {
+        return Ok(None);
+    };
     let which = if is_deleted(meta, &document) {
         Below::Deleted
     } else {

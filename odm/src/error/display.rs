@@ -53,6 +53,29 @@ impl fmt::Display for OfId<'_> {
     }
 }
 
+/// Ids that one document each should have.
+pub(super) struct ShowRepeated<'a>(pub(super) &'a [Bson]);
+impl fmt::Display for ShowRepeated<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            [_] => "the _id ",
+            _ => "one of the _ids ",
+        })?;
+        ShowIds(self.0).fmt(f)
+    }
+}
+
+pub(super) struct Written<'a>(pub(super) &'a bool);
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self.0 {
+            "All of them were written"
+        } else {
+            "Nothing was written"
+        })
+    }
+}
+
 pub(super) struct ShowList<'a, T>(pub(super) &'a [T]);
 impl<T: fmt::Display> fmt::Display for ShowList<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -96,7 +96,7 @@ const MOST_AT_ONCE: u32 = i32::MAX as u32 - 1;
 macro_rules! hand_out {
     ($core:expr, [$($copied:ident),*] $action:expr, $take:expr) => {{
         let core: &$crate::store::core::Core = $core;
-        match $crate::store::core::hold(core.session(), core.odm()) {
+        match $crate::store::core::hold(core.session(), core.odm(), $crate::store::core::sees!(read)) {
             None => {
                 let action = $crate::store::options::with_options!(core, read, $action);
                 let cursor = action.batch().await.map_err(|error| core.error(error))?;

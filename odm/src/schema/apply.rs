@@ -11,7 +11,7 @@ use crate::{Error, Odm, Result};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use mongodb::Database;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{Bson, Document, doc};
 use std::fmt;
 use std::time::Duration;
 
@@ -558,12 +558,18 @@ fn is_refusal(failure: &ApplyFailure) -> bool {
     }
 }
 
-/// Whether `createIndexes` has created one: a sharded cluster, which answers for each shard, does not tell.
+/// Whether `createIndexes` has created one. A router of a sharded cluster gives the numbers of each shard.
 fn is_new(reply: &Document) -> bool {
-    let number = |name| reply.get(name).and_then(super::values::integer);
-    match (number("numIndexesBefore"), number("numIndexesAfter")) {
-        (Some(before), Some(after)) => before != after,
-        _ => true,
+    let of_one = |reply: &Document| {
+        let number = |name| reply.get(name).and_then(super::values::integer);
+        match (number("numIndexesBefore"), number("numIndexesAfter")) {
+            (Some(before), Some(after)) => before != after,
+            _ => true,
+        }
+    };
+    match reply.get_document("raw") {
+        Ok(shards) => shards.values().filter_map(Bson::as_document).any(of_one),
+        Err(_) => of_one(reply),
     }
 }
 
@@ -673,5 +679,23 @@ impl Applied {
             changes,
             ..Applied::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_router_says_of_each_shard_whether_an_index_is_new() {
+        let shard = |before: i32, after: i32| doc! { "numIndexesBefore": before, "numIndexesAfter": after, "commitQuorum": "votingMembers", "ok": 1.0 };
+        let routed = |one, other| is_new(&doc! { "raw": { "sh0/S0": one, "sh1/S1": other }, "ok": 1.0 });
+        assert!(routed(shard(2, 3), shard(2, 3)));
+        assert!(!routed(shard(3, 3), shard(3, 3)));
+        // A shard that had no chunk of the collection when the index was made.
+        assert!(routed(shard(3, 3), shard(2, 3)));
+        let on_the_primary_shard = doc! { "raw": { "sh0/S0": shard(1, 2) }, "ok": 1.0 };
+        assert!(is_new(&on_the_primary_shard));
+        assert!(is_new(&shard(1, 2)) && !is_new(&shard(2, 2)));
     }
 }

@@ -12,7 +12,7 @@
 // `json_schema` and `index` express the declarations in MongoDB's terms; `validator` combines them with the application's own
 // validator; `plan` finds the differences and `apply` removes them; `words` describes them. `declared` finds indexes that can't
 // work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes, `search` the indexes of Atlas,
-// `shard` how a cluster distributes collections.
+// `shard` how a cluster distributes collections, `shard_key` the indexes that it needs for that.
 mod apply;
 mod checks;
 mod declared;
@@ -28,6 +28,7 @@ mod renamed;
 mod rust_names;
 mod search;
 mod shard;
+mod shard_key;
 mod uuids;
 mod validator;
 mod values;
@@ -41,6 +42,7 @@ pub(crate) use existing::indexes;
 pub(crate) use index::parallel;
 pub use plan::{Change, Lacking, Plan};
 pub use renamed::Renamed;
+pub(crate) use shard_key::{StoredShardKey, StoredShardKeys};
 pub(crate) use values::plural;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::renamed::{self, Renamed};
 use super::rust_names;
 use super::search::{self, SearchDifference};
 use super::shard::{self, Cluster, ShardDifference};
+use super::shard_key::{Serves, StoredShardKey, StoredShardKeys};
 use super::validator::{self, Current};
 use super::values::plural;
 use super::{kind, partial, words};
@@ -26,6 +27,9 @@ pub(super) const AT_ONCE: usize = 8;
 
 /// Maximum number of indexes of a collection.
 const MAX_INDEXES: usize = 64;
+
+/// Why it is not known which index serves the shard key.
+const UNREAD: &str = "this user may not read `config.collections`";
 
 /// From MongoDB 5.1 on (wire version 14), an index without a time to live can be given one.
 const TTL_CAN_BE_ADDED: i32 = 14;
@@ -348,7 +352,8 @@ impl Plan {
         &self.changes
     }
 
-    /// Collections and indexes that are not declared, in words. They are left alone.
+    /// Collections and indexes that are not declared, in words. They are left alone. The index of a collection's shard key is called
+    /// that, where the user may read `config.collections`.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -457,7 +462,7 @@ impl Odm {
     /// Errors of building the filter of a partial index, and [`Error::Driver`](crate::Error::Driver).
     ///
     /// # Cost
-    /// One round trip for the list of collections and one for the indexes of each declared collection that exists, eight at a
+    /// One round trip for the list of collections, on a sharded cluster one for the shard keys, and one for the indexes of each declared collection that exists, eight at a
     /// time. A validator or unique index that would be new on an existing collection costs one more, in which the server reads
     /// the whole collection, to count the documents that violate it. One more reads the stored declarations of copies, and each
     /// collection with new ones costs one. Each field that has a default costs one, in which the server reads the collection, to
@@ -578,17 +583,19 @@ impl Odm {
     pub(super) async fn compare(&self) -> Result<Plan> {
         let db = self.database();
         let mut existing = existing::collections(db, None).await?;
-        let cluster = self.cluster().await?;
+        let shard_keys = StoredShardKeys::read(self).await?;
+        let cluster = self.cluster(&shard_keys).await?;
         let cluster = cluster.as_ref();
         let mut declared = Vec::new();
         for model in self.models() {
-            declared.push((model.meta, existing.remove(model.meta.collection)));
+            let collection = model.meta.collection;
+            declared.push((model.meta, existing.remove(collection), shard_keys.of(collection)));
         }
         let looks: Vec<_> = declared
             .into_iter()
-            .map(|(meta, current)| {
+            .map(|(meta, current, shard_key)| {
                 let look = async move {
-                    let mut look = self.look(db, meta, current, cluster).await?;
+                    let mut look = self.look(db, meta, current, (cluster, shard_key)).await?;
                     look.compare_search_indexes(db, meta).await?;
                     Ok::<_, crate::Error>(look)
                 };
@@ -644,7 +651,7 @@ impl Odm {
         db: &Database,
         meta: &'static DocumentMeta,
         current: Option<Current>,
-        cluster: Option<&Cluster>,
+        (cluster, shard_key): (Option<&Cluster>, StoredShardKey),
     ) -> Result<Look> {
         let kind = kind::declared(self, meta).await?;
         let validated = kind::is_validated(&kind);
@@ -659,6 +666,7 @@ impl Odm {
             notes: Vec::new(),
             indexes: Vec::new(),
             current,
+            shard_key,
             lacks_search: None,
             warnings: Vec::new(),
             fields_of_measurements: match &meta.kind {
@@ -891,9 +899,10 @@ impl Odm {
                             };
                             look.conflict(format!(
                                 "the index `{}` is on the fields of the declared `{}`, with other options, and the server takes \
-                                 one of them: {how}; odm does not drop it: drop it yourself or declare it as it is",
+                                 one of them: {how}; {}",
                                 name_of(other),
-                                index.name
+                                index.name,
+                                look.instead(other, "declare it as it is")
                             ));
                         }
                         None => new.push(index),
@@ -911,14 +920,14 @@ impl Odm {
             }
             match compare(there) {
                 Fit::Differs(how) => look.conflict(format!(
-                    "index `{name}` exists with other options: {}; odm does not drop it: drop it yourself or declare \
-                     it as it is",
-                    how.join("; ")
+                    "index `{name}` exists with other options: {}; {}",
+                    how.join("; "),
+                    look.instead(there, "declare it as it is")
                 )),
                 _ if name != index.name && index.named && name != "_id_" => look.conflict(format!(
-                    "the index `{}` exists under the name `{name}`; odm does not drop it: drop it yourself or declare \
-                     that name",
-                    index.name
+                    "the index `{}` exists under the name `{name}`; {}",
+                    index.name,
+                    look.instead(there, "declare that name")
                 )),
                 Fit::Same => {}
                 Fit::OtherTtl { from, to } => look.changes.push(Change::ChangeTtl {
@@ -932,7 +941,8 @@ impl Odm {
                 }
                 Fit::NoTtl { to } => look.conflict(format!(
                     "index `{name}` exists and deletes nothing, declared to delete documents after {to} s, which can \
-                     be added from MongoDB 5.1 on; odm does not drop it: drop it yourself or declare it as it is"
+                     be added from MongoDB 5.1 on; {}",
+                    look.instead(there, "declare it as it is")
                 )),
             }
         }
@@ -947,13 +957,12 @@ impl Odm {
             look.create(index, violations);
         }
         for index in existing.iter().filter(|index| !known.contains(&name_of(index))) {
-            let of_shard_key = cluster.and_then(|cluster| cluster.is_of_shard_key(look.collection, index));
             let mut note = format!(
-                "`{}`: the index `{}` on {}, {}",
+                "`{}`: the index `{}` on {}, which {}",
                 look.collection,
                 name_of(index),
                 key_in_words(index),
-                of_shard_key.unwrap_or("which is not declared")
+                look.undeclared(index)
             );
             note.extend(shard::prevents(meta, index));
             if let (true, Some((why, _))) = (index.contains_key("expireAfterSeconds"), &by_rules) {
@@ -1001,6 +1010,8 @@ struct Look {
     notes: Vec<String>,
     indexes: Vec<Index>,
     current: Option<Current>,
+    /// The shard key that the collection has.
+    shard_key: StoredShardKey,
     /// Why search indexes can't be compared: the deployment has no search.
     lacks_search: Option<crate::Error>,
     /// What `sync` logs.
@@ -1020,9 +1031,13 @@ impl Look {
     /// A collection has 64 indexes at most, that on `_id` among them.
     fn few_enough(&mut self, indexes: usize) {
         if indexes > MAX_INDEXES {
+            let needed = match self.shard_key {
+                StoredShardKey::None => "",
+                StoredShardKey::Is(_) | StoredShardKey::Unknown => ", but not that of the shard key",
+            };
             self.conflict(format!(
                 "it would have {indexes} indexes, and MongoDB allows {MAX_INDEXES}: leave some out, and drop those that are not declared \
-                 if nothing uses them, neither a query nor a shard key"
+                 if nothing uses them{needed}"
             ));
         }
     }
@@ -1047,6 +1062,24 @@ impl Look {
                 ShardDifference::Note(note) => self.notes.push(note),
                 ShardDifference::Warning(warning) => self.warnings.push(warning),
             }
+        }
+    }
+
+    /// What to do about an existing index that is in the way of a declared one.
+    fn instead(&self, index: &Document, declare: &str) -> String {
+        match self.shard_key.served_by(index) {
+            Serves::No => format!("odm does not drop it: drop it yourself or {declare}"),
+            Serves::Yes => format!("it is the index of the shard key, which the collection needs: {declare}"),
+            Serves::Unknown => format!("{declare}: it may be the index of the shard key, and {UNREAD}"),
+        }
+    }
+
+    /// What an index is that no model declares.
+    fn undeclared(&self, index: &Document) -> String {
+        match self.shard_key.served_by(index) {
+            Serves::No => "is not declared".to_owned(),
+            Serves::Yes => "is that of the shard key".to_owned(),
+            Serves::Unknown => format!("is not declared (it may be that of the shard key, and {UNREAD})"),
         }
     }
 

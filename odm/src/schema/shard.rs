@@ -5,6 +5,7 @@
 
 use super::existing;
 use super::index::key_in_words;
+use super::shard_key::StoredShardKeys;
 use super::values::same;
 use crate::model::document::DocumentMeta;
 use crate::model::meta::shard_key::ShardKeyMeta;
@@ -91,16 +92,6 @@ pub(super) fn prevents(meta: &DocumentMeta, index: &Document) -> Option<String> 
 }
 
 impl Cluster {
-    /// Whether an index that no model declares may be the one by which the cluster distributes the collection, in words.
-    pub(super) fn is_of_shard_key(&self, collection: &str, index: &Document) -> Option<&'static str> {
-        let Some(sharded) = &self.sharded else {
-            return Some("which may be that of the shard key");
-        };
-        let own = index.get_document("key").ok()?;
-        let key = &sharded.get(collection)?.key;
-        begins_with(own, key).then_some("of the shard key")
-    }
-
     /// Compares a collection that is there, or will be, with its declaration. `collation` is its own; `indexes` are those that it has.
     pub(super) fn compare(
         &self,
@@ -195,33 +186,26 @@ fn is_same(one: &Document, other: &Document) -> bool {
 }
 
 impl Odm {
-    /// The catalog of the cluster. Two round trips; `None` where the deployment is no cluster, which costs none.
-    pub(super) async fn cluster(&self) -> Result<Option<Cluster>> {
+    /// The catalog of the cluster, with these shard keys of its collections. One round trip; `None` where the deployment is no cluster,
+    /// which costs none.
+    pub(super) async fn cluster(&self, keys: &StoredShardKeys) -> Result<Option<Cluster>> {
         let server = self.server().await?;
         if server.topology() != Topology::Sharded {
             return Ok(None);
         }
         let db = self.database();
-        let database = db.name().to_owned();
         let collections = self.models().iter().map(|model| model.meta.collection);
-        let namespaces: Vec<String> = collections.map(|name| format!("{database}.{name}")).collect();
-        let config = db.client().database("config");
-        // Collections that were dropped, before 5.0, and those that are on one shard, from 8.0 on.
-        let collections = doc! {
-            "find": "collections",
-            "filter": { "_id": { "$in": &namespaces }, "dropped": { "$ne": true }, "unsplittable": { "$ne": true } },
-        };
-        let zones = doc! { "find": "tags", "filter": { "ns": { "$in": &namespaces } } };
-        let (collections, zones) = futures::join!(
-            existing::rows_of(&config, &collections),
-            existing::rows_of(&config, &zones)
-        );
-        let sharded = match (collections, zones) {
-            (Err(e), _) | (_, Err(e)) if existing::code(&e) == Some(UNAUTHORIZED) => None,
-            (collections, zones) => Some(distributions(&database, &collections?, &zones?)),
+        let namespaces: Vec<String> = collections.map(|name| format!("{}.{name}", db.name())).collect();
+        let zones = doc! { "find": "tags", "filter": { "ns": { "$in": namespaces } } };
+        let zones = existing::rows_of(&db.client().database("config"), &zones).await;
+        let sharded = match (keys, zones) {
+            (StoredShardKeys::Known(keys), Ok(zones)) => Some(distributions(db.name(), keys, &zones)),
+            (StoredShardKeys::Unknown, _) => None,
+            (_, Err(e)) if existing::code(&e) == Some(UNAUTHORIZED) => None,
+            (_, Err(e)) => return Err(e.into()),
         };
         Ok(Some(Cluster {
-            database,
+            database: db.name().to_owned(),
             max_wire_version: server.max_wire_version(),
             sharded,
         }))
@@ -231,23 +215,19 @@ impl Odm {
 /// By the name of the collection.
 fn distributions(
     database: &str,
-    collections: &[Document],
+    keys: &HashMap<String, Document>,
     zones: &[Document],
 ) -> HashMap<String, Distribution> {
     let name = |namespace: &str| {
         let name = namespace.strip_prefix(database)?.strip_prefix('.')?;
         Some(name.to_owned())
     };
-    let mut sharded: HashMap<String, Distribution> = HashMap::new();
-    for collection in collections {
-        let (Some(name), Ok(key)) = (
-            collection.get_str("_id").ok().and_then(name),
-            collection.get_document("key"),
-        ) else {
-            continue;
-        };
-        sharded.entry(name).or_default().key = key.clone();
-    }
+    let distribution = |key: &Document| Distribution {
+        key: key.clone(),
+        zones: Vec::new(),
+    };
+    let sharded = keys.iter().map(|(name, key)| (name.clone(), distribution(key)));
+    let mut sharded: HashMap<String, Distribution> = sharded.collect();
     for range in zones {
         let (Some(name), Ok(zone)) = (range.get_str("ns").ok().and_then(name), range.get_str("tag")) else {
             continue;
@@ -318,7 +298,6 @@ mod tests {
     use crate::expansion_fixture::document;
     use crate::model::meta::shard_key::ShardKeyField;
     use crate::model::shape::Shape;
-    use mongodb::bson::{Bson, oid::ObjectId};
 
     const TENANT: ShardKeyField = ShardKeyField {
         path: "tenant",
@@ -343,16 +322,8 @@ mod tests {
     static SHARDED: DocumentMeta = orders(Some(&BY_BOTH));
     static BY_ONE: DocumentMeta = orders(Some(&BY_TENANT));
 
-    /// The entry of a collection in `config.collections`, as a config server of 4.9 has it.
-    fn entry(namespace: &str, key: Document) -> Document {
-        doc! {
-            "_id": namespace, "lastmodEpoch": ObjectId::new(), "lastmod": mongodb::bson::DateTime::MIN,
-            "uuid": Bson::Null, "key": key, "unique": false, "noBalance": false, "allowMigrations": true,
-        }
-    }
-
     fn cluster(version: i32, key: Option<Document>, zones: &[&str]) -> Cluster {
-        let entries: Vec<Document> = key.into_iter().map(|key| entry("shop.orders", key)).collect();
+        let keys = key.into_iter().map(|key| ("orders".to_owned(), key)).collect();
         let zones: Vec<Document> = zones
             .iter()
             .map(|zone| doc! { "ns": "shop.orders", "tag": *zone, "min": {}, "max": {} })
@@ -360,7 +331,7 @@ mod tests {
         Cluster {
             database: "shop".to_owned(),
             max_wire_version: version,
-            sharded: Some(distributions("shop", &entries, &zones)),
+            sharded: Some(distributions("shop", &keys, &zones)),
         }
     }
 
@@ -459,16 +430,6 @@ mod tests {
             "{zones:?}"
         );
         assert_eq!(zones.len(), 1);
-        // Those of another database.
-        let other = Cluster {
-            sharded: Some(distributions(
-                "shop",
-                &[entry("shops.orders", doc! { "a": 1 })],
-                &[],
-            )),
-            ..cluster(12, None, &[])
-        };
-        assert!(other.compare(&PLAIN, None, &[]).is_empty());
     }
 
     #[test]
@@ -488,11 +449,6 @@ mod tests {
             "nothing is sharded without a look at what is there: {told:?}"
         );
         assert!(unknown.compare(&PLAIN, None, &[]).is_empty());
-        let tenant = index(doc! { "tenant": 1 }, false);
-        assert_eq!(
-            unknown.is_of_shard_key("orders", &tenant),
-            Some("which may be that of the shard key")
-        );
     }
 
     #[test]
@@ -521,23 +477,6 @@ mod tests {
         ] {
             assert_eq!(with(index(key.clone(), true)), [unsharded(false)], "{key}");
         }
-    }
-
-    #[test]
-    fn the_index_of_a_shard_key_is_known_by_its_fields() {
-        let cluster = cluster(12, Some(doc! { "tenant": 1 }), &[]);
-        let is = |key: Document| cluster.is_of_shard_key("orders", &index(key, false)).is_some();
-        assert!(is(doc! { "tenant": 1 }) && is(doc! { "tenant": 1, "at": -1 }));
-        assert!(
-            !is(doc! { "tenant": -1 })
-                && !is(doc! { "tenant": "hashed" })
-                && !is(doc! { "at": 1, "tenant": 1 })
-        );
-        assert!(
-            cluster
-                .is_of_shard_key("carts", &index(doc! { "tenant": 1 }, false))
-                .is_none()
-        );
     }
 
     #[test]

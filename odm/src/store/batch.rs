@@ -8,10 +8,10 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::shape::{Managed, Shape};
 use crate::store::batches;
-use crate::store::core::held_cursor;
-use crate::store::cx::{Cx, collect};
+use crate::store::core::{held_cursor, hold, sees};
+use crate::store::cx::{Cx, collect, not_unique};
 use crate::store::filter::{all, named_id, within};
-use crate::store::held::Hold;
+use crate::store::held::FreeCursor;
 use crate::store::map::Context;
 use crate::store::options::with_options;
 use crate::{Error, Result};
@@ -23,7 +23,7 @@ use mongodb::options::{
     CollectionOptions, FindOptions, ReadConcern, ReadPreference, SelectionCriteria, UpdateModifications,
     UpdateOptions, WriteConcern,
 };
-use mongodb::raw_batch_cursor::RawBatchCursor;
+use mongodb::raw_batch_cursor::{RawBatch, RawBatchCursor};
 use std::collections::{HashSet, VecDeque};
 
 /// Executes an action of the driver, in the session if there is one.
@@ -196,7 +196,7 @@ impl Cx<'_> {
         };
         self.trip();
         let mut more = false;
-        match self.session {
+        match hold(self.session, self.odm, sees!(comment)) {
             None => {
                 let action = with_options!(self, comment, collection.find(filter).with_options(options));
                 let mut cursor = action.await.map_err(failed)?;
@@ -204,8 +204,7 @@ impl Cx<'_> {
                     more = full(document);
                 }
             }
-            Some(session) => {
-                let hold = Hold::Transaction(session);
+            Some(hold) => {
                 let cursor =
                     held_cursor!(self, hold, comment, [] collection.find(filter).with_options(options));
                 let mut batches = batches::of_held(cursor.map_err(failed)?);
@@ -243,7 +242,7 @@ impl Cx<'_> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         self.trip();
         let mut enough = false;
-        match self.session {
+        match hold(self.session, self.odm, sees!(comment)) {
             None => {
                 let action = with_options!(self, comment, collection.find(filter).with_options(options));
                 let mut cursor = action.await.map_err(failed)?;
@@ -251,8 +250,7 @@ impl Cx<'_> {
                     enough = take(&document);
                 }
             }
-            Some(session) => {
-                let hold = Hold::Transaction(session);
+            Some(hold) => {
                 let cursor =
                     held_cursor!(self, hold, comment, [] collection.find(filter).with_options(options));
                 let mut batches = batches::of_held(cursor.map_err(failed)?);
@@ -328,7 +326,25 @@ impl Cx<'_> {
         collect!(self, meta, collection.aggregate(pipeline).batch_size(batch))
     }
 
-    /// The same as it comes, in as few batches as there can be.
+    /// The same of all documents of a collection, which the server may do on its disk.
+    pub(crate) async fn aggregate_all(
+        &self,
+        meta: &'static DocumentMeta,
+        pipeline: Vec<Document>,
+    ) -> Result<Vec<Document>> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let batch = i32::MAX as u32;
+        collect!(
+            self,
+            meta,
+            collection
+                .aggregate(pipeline)
+                .allow_disk_use(true)
+                .batch_size(batch)
+        )
+    }
+
+    /// The same as [`aggregate`](Cx::aggregate), as it comes, in as few batches as there can be.
     pub(crate) async fn aggregate_raw(
         &self,
         meta: &'static DocumentMeta,
@@ -355,15 +371,21 @@ impl Cx<'_> {
 
     /// Deletes all documents that fit; gives how many. What names one by its id is a deletion of one: the driver sends that
     /// once more where the reply was lost, which the server allows of no deletion of many.
+    ///
+    /// # Errors
+    /// [`Error::IdNotUnique`] where it named one by its id, and several were deleted.
     pub(crate) async fn delete(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         let filter = all([self.routed(meta, filter)]);
-        let result = if named_id(&filter).is_some() {
-            act!(self, meta, write, collection.delete_one(filter))
-        } else {
-            act!(self, meta, write, collection.delete_many(filter))
+        let Some(id) = named_id(&filter).cloned() else {
+            let result = act!(self, meta, write, collection.delete_many(filter));
+            return Ok(result?.deleted_count);
         };
-        Ok(result?.deleted_count)
+        let result = act!(self, meta, write, collection.delete_one(filter));
+        match result?.deleted_count {
+            deleted @ (0 | 1) => Ok(deleted),
+            deleted => Err(not_unique(meta, self.session, vec![id], deleted)),
+        }
     }
 
     /// Deletes one document that matches, and gives these fields of it, by one command: of a sharded collection the server takes that
@@ -512,7 +534,7 @@ pub(crate) struct IdBatches<'s> {
     first: Option<u64>,
     /// Where the next batches end, so far as that is known without asking.
     known: VecDeque<Bson>,
-    cursor: Option<RawBatchCursor>,
+    cursor: Option<IdCursor>,
     /// How many more ids a cursor of the first ones gives at most.
     left: Option<u64>,
     /// The end of the batch before.
@@ -582,18 +604,22 @@ impl<'s> IdBatches<'s> {
     /// The id that the next batch ends with; `None` for an empty one.
     async fn next_end(&mut self) -> Result<Option<Bson>> {
         let failed = |error| Context::new(self.meta).driver(error);
-        let reply = match &mut self.cursor {
+        let reply = match self.cursor.take() {
             None => None,
             Some(cursor) => {
                 self.cx.trip();
                 // A cursor outlives neither a long pause nor the primary: then another one goes on behind it.
-                cursor.next().await.and_then(|reply| match reply {
-                    Ok(reply) => Some(reply),
-                    Err(error) => {
+                match cursor.next().await {
+                    Some((Ok(reply), rest)) => {
+                        self.cursor = rest;
+                        Some(reply)
+                    }
+                    Some((Err(error), _)) => {
                         tracing::debug!(target: "odm", %error, "lost the cursor over the ids, opening another one");
                         None
                     }
-                })
+                    None => None,
+                }
             }
         };
         let reply = match reply {
@@ -606,24 +632,33 @@ impl<'s> IdBatches<'s> {
                 let limit = self.left.and_then(|first| i64::try_from(first).ok());
                 self.cx.trip();
                 let collection = self.cx.collection::<RawDocumentBuf>(self.meta);
-                let action = collection
-                    .find(filter)
-                    // 0 is for all.
-                    .limit(limit.unwrap_or(0))
+                let options = FindOptions::builder()
+                    .limit(limit)
                     .sort(doc! { "_id": 1 })
                     // Where the reference has no index, they are sorted by the server.
                     .allow_disk_use(true)
                     .projection(doc! { "_id": 1 })
-                    .batch_size(self.batch);
-                let action = with_options!(self.cx, comment, action);
-                let mut cursor = action.batch().await.map_err(failed)?;
-                let first = cursor.next().await.transpose().map_err(failed)?;
-                self.cursor = Some(cursor);
-                let Some(first) = first else {
+                    .batch_size(self.batch)
+                    .build();
+                let cursor = match hold(None, self.cx.odm, sees!(comment)) {
+                    None => {
+                        let action =
+                            with_options!(self.cx, comment, collection.find(filter).with_options(options));
+                        IdCursor::Plain(action.batch().await.map_err(failed)?)
+                    }
+                    Some(hold) => {
+                        let cx = self.cx;
+                        let cursor =
+                            held_cursor!(cx, hold, comment, [] collection.find(filter).with_options(options));
+                        IdCursor::Held(cursor.map_err(failed)?.release())
+                    }
+                };
+                let Some((first, rest)) = cursor.next().await else {
                     self.over = true;
                     return Ok(None);
                 };
-                first
+                self.cursor = rest;
+                first.map_err(failed)?
             }
         };
         let (mut read, mut last) = (0, None);
@@ -652,6 +687,29 @@ impl<'s> IdBatches<'s> {
                 path: "_id".to_owned(),
                 message: "the server sent a document without an id that can be read".to_owned(),
             }),
+        }
+    }
+}
+
+/// A cursor over ids, outside of a transaction.
+enum IdCursor {
+    Plain(RawBatchCursor),
+    /// In a session that begins with the times of commits.
+    Held(FreeCursor),
+}
+
+impl IdCursor {
+    /// The next batch, if there is one, and the cursor behind it.
+    async fn next(self) -> Option<(mongodb::error::Result<RawBatch>, Option<IdCursor>)> {
+        match self {
+            IdCursor::Plain(mut cursor) => {
+                let batch = cursor.next().await?;
+                Some((batch, Some(IdCursor::Plain(cursor))))
+            }
+            IdCursor::Held(cursor) => {
+                let (batch, cursor) = cursor.next().await?;
+                Some((batch, cursor.map(IdCursor::Held)))
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::model::document::{Document, DocumentMeta, Target};
 use crate::store::batches::Take;
+use crate::store::clock::takes_time;
 use crate::store::held::Hold;
 use crate::store::options::{CommandOptions, Options, raised};
 use crate::store::routes::Routes;
@@ -242,15 +243,49 @@ impl Core {
     }
 }
 
-/// The session that an action of this handle has, within a transaction or not.
-pub(crate) fn hold<'a>(session: Option<&'a Session>, odm: &'a Odm) -> Option<Hold<'a>> {
-    match session {
-        Some(shared) => Some(Hold::Transaction(shared)),
-        None => odm
-            .clock()
-            .map(|clock| Hold::Causal(odm.database().client(), clock)),
-    }
+/// Which commits an action of the driver has to see, out of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sees {
+    /// A read of the application's, with the read concern of its operation: those of the handle.
+    OwnCommits,
+    /// A read of the library's, with the read concern `local`: those of other processes too, since a rule looks, writes and looks again.
+    AllCommits,
+    /// A write: the server has it wait for the commits in its way.
+    ByItself,
 }
+
+/// The session that an action of this handle has, within a transaction or not.
+pub(crate) fn hold<'a>(session: Option<&'a Session>, odm: &'a Odm, sees: Sees) -> Option<Hold<'a>> {
+    if let Some(shared) = session {
+        return Some(Hold::Transaction(shared));
+    }
+    let waits = || match sees {
+        Sees::OwnCommits => odm.commits().is_some() && takes_time(odm.read_concern()),
+        Sees::AllCommits => odm.is_sharded(),
+        Sees::ByItself => false,
+    };
+    (odm.clock().is_some() || waits()).then_some(Hold::Own(odm))
+}
+
+/// Which commits an action with the options of this kind has to see.
+macro_rules! sees {
+    (read) => {
+        $crate::store::core::Sees::OwnCommits
+    };
+    (answer) => {
+        $crate::store::core::Sees::OwnCommits
+    };
+    (own) => {
+        $crate::store::core::Sees::AllCommits
+    };
+    (comment) => {
+        $crate::store::core::Sees::AllCommits
+    };
+    ($write:ident) => {
+        $crate::store::core::Sees::ByItself
+    };
+}
+pub(crate) use sees;
 
 /// Executes an action of the driver with the [options](crate::options::Options) of its kind, in its session if it has one. An
 /// action is up to 1 kB of options: given as an expression, it is made after the session is locked, so that the future does not hold
@@ -264,7 +299,7 @@ macro_rules! act {
     };
     ($on:expr, $kind:ident, [$($copied:ident $(= $copy:expr)?),*] $action:expr) => {{
         let on = $on;
-        match $crate::store::core::hold(on.session(), on.odm()) {
+        match $crate::store::core::hold(on.session(), on.odm(), $crate::store::core::sees!($kind)) {
             None => $crate::store::options::with_options!(on, $kind, $action).await,
             Some(hold) => match hold.take().await {
                 Err(error) => Err(error),
@@ -326,7 +361,7 @@ macro_rules! batches {
         let (on, meta, read) = ($on, $meta, $read);
         let failed = move |error| $crate::store::map::Context::new(meta).driver(error);
         let read = move |batch: mongodb::error::Result<_>| read(batch.map_err(failed)?);
-        match $crate::store::core::hold(on.session(), on.odm()) {
+        match $crate::store::core::hold(on.session(), on.odm(), $crate::store::core::sees!(read)) {
             None => {
                 let action = $crate::store::options::with_options!(on, read, $action);
                 let cursor = action.batch().await.map_err(failed)?;

@@ -11,7 +11,7 @@ use crate::store::filter::named_id;
 use crate::store::options::{CommandOptions, Options};
 use crate::store::session::Session;
 use crate::store::trace::Trace;
-use crate::{Odm, Result};
+use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{FindOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
@@ -47,7 +47,7 @@ macro_rules! collect {
         let cx = $cx;
         let failed = |error| crate::store::map::Context::new($meta).driver(error);
         cx.trip();
-        match crate::store::core::hold(cx.session, cx.odm) {
+        match crate::store::core::hold(cx.session, cx.odm, crate::store::core::sees!(own)) {
             None => {
                 let action = crate::store::options::with_options!(cx, own, $action);
                 action.await.map_err(failed)?.try_collect().await.map_err(failed)
@@ -70,6 +70,42 @@ impl<'a> Cx<'a> {
             unvalidated: false,
             lease: None,
         }
+    }
+}
+
+/// The error of a write that named documents by these ids, one each, and met more. It has written all of them, unless that is a part of a
+/// transaction, which it keeps from being committed.
+pub(crate) fn not_unique(
+    meta: &DocumentMeta,
+    session: Option<&Session>,
+    ids: Vec<Bson>,
+    documents: u64,
+) -> Error {
+    let error = Error::IdNotUnique {
+        collection: meta.collection,
+        ids,
+        documents,
+        written: session.is_none(),
+    };
+    if let Some(session) = session {
+        session.spoil(&error);
+    }
+    error
+}
+
+/// Refuses to write what a filter that names one document by its id has found, where that are several.
+///
+/// # Errors
+/// [`Error::IdNotUnique`].
+pub(crate) fn found_one(meta: &DocumentMeta, filter: &Document, found: &[RawDocumentBuf]) -> Result<()> {
+    match named_id(filter) {
+        Some(id) if found.len() > 1 => Err(Error::IdNotUnique {
+            collection: meta.collection,
+            ids: vec![id.clone()],
+            documents: found.len() as u64,
+            written: false,
+        }),
+        _ => Ok(()),
     }
 }
 

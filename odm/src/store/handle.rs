@@ -7,22 +7,22 @@ use crate::model::deferred;
 use crate::model::document::{DocumentMeta, Model};
 use crate::model::meta::names::root;
 use crate::store::age::Age;
-use crate::store::clock::Clock;
+use crate::store::clock::{Clock, EARLIEST};
 use crate::store::fan_out::FanOut;
 use crate::store::looked::Looked;
 use crate::store::options::{HandleOptions, Options};
 use crate::store::queue::Queue;
 use crate::store::scopes::Scopes;
-use crate::store::server::Server;
+use crate::store::server::{Server, Topology};
 use crate::store::tasks::Tasks;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::Database;
 use mongodb::bson::{Bson, Document};
-use mongodb::options::DatabaseOptions;
+use mongodb::options::{DatabaseOptions, ReadConcern};
+use mongodb::{ClientSession, Database};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -81,6 +81,8 @@ struct HandleInner {
     age: Age,
     /// The transactions of this process that wait for each other.
     queue: Arc<Queue>,
+    /// The times of the commits on a sharded cluster, once there was one.
+    commits: OnceLock<Clock>,
 }
 
 impl HandleInner {
@@ -105,6 +107,7 @@ impl HandleInner {
             looked: Looked::default(),
             age: Age::default(),
             queue: Arc::default(),
+            commits: OnceLock::new(),
         }
     }
 
@@ -427,6 +430,42 @@ impl Odm {
 
     pub(crate) fn clock(&self) -> Option<&Clock> {
         self.clock.as_ref()
+    }
+
+    /// Whether the deployment is known to be a sharded cluster. There, a transaction that several shards take part in is answered when its
+    /// commit is decided, and before all of them have applied it: a read without a time may miss it.
+    pub(crate) fn is_sharded(&self) -> bool {
+        let server = self.known_server();
+        server.is_some_and(|server| server.topology() == Topology::Sharded)
+    }
+
+    /// The times of the commits that a read of this database has to see, on a sharded cluster. Handles of other processes don't know them.
+    pub(crate) fn commits(&self) -> Option<&Clock> {
+        self.inner.commits.get()
+    }
+
+    /// Remembers the time of a commit, for the reads after it.
+    pub(crate) fn committed(&self, session: &ClientSession) {
+        if self.is_sharded() {
+            self.inner.commits.get_or_init(Clock::default).advance(session);
+        }
+    }
+
+    /// A session of the driver that begins with the times which this handle knows of.
+    pub(crate) async fn begin_session(&self) -> mongodb::error::Result<ClientSession> {
+        let mut session = self.database().client().start_session().await?;
+        let clocks = self.commits().into_iter().chain(self.clock());
+        clocks.for_each(|clock| clock.begin(&mut session));
+        if self.is_sharded() {
+            session.advance_operation_time(EARLIEST);
+        }
+        Ok(session)
+    }
+
+    /// The read concern of the application's reads by this handle.
+    pub(crate) fn read_concern(&self) -> Option<&ReadConcern> {
+        let own = self.options().and_then(|options| options.read_concern.as_ref());
+        own.or_else(|| self.database().read_concern())
     }
 
     pub(crate) fn allows_unknown(&self) -> bool {

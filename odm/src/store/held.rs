@@ -1,12 +1,14 @@
-//! The session of an action of the driver: a transaction's, or one of its own where the handle is causally consistent.
+//! The session of an action of the driver: a transaction's, or one of its own where the handle is causally consistent, and for a read that
+//! has to see the commits before it.
 
+use crate::Odm;
 use crate::store::clock::Clock;
 use crate::store::session::Session;
 use crate::store::tasks::OwnedCommand;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::StreamExt;
+use mongodb::ClientSession;
 use mongodb::raw_batch_cursor::{RawBatch, SessionRawBatchCursor};
-use mongodb::{Client, ClientSession};
 use std::ops::{Deref, DerefMut};
 use tokio::sync::OwnedMutexGuard;
 
@@ -14,15 +16,15 @@ use tokio::sync::OwnedMutexGuard;
 pub(crate) enum Held {
     /// That of a transaction, which other operations of it wait for.
     Transaction(Session, OwnedMutexGuard<ClientSession>),
-    /// One of its own, of a causally consistent handle.
-    Causal(Clock, Box<ClientSession>),
+    /// One of its own, and the clock of a causally consistent handle, which the action advances.
+    Own(Option<Clock>, Box<ClientSession>),
 }
 
 /// The way to the session of an action, if it has one.
 #[derive(Clone, Copy)]
 pub(crate) enum Hold<'a> {
     Transaction(&'a Session),
-    Causal(&'a Client, &'a Clock),
+    Own(&'a Odm),
 }
 
 impl<'a> Hold<'a> {
@@ -30,9 +32,7 @@ impl<'a> Hold<'a> {
         async move {
             Ok(match self {
                 Hold::Transaction(shared) => Held::Transaction(shared.clone(), shared.lock().await?),
-                Hold::Causal(client, clock) => {
-                    Held::Causal(clock.clone(), Box::new(clock.begin(client).await?))
-                }
+                Hold::Own(odm) => Held::Own(odm.clock().cloned(), Box::new(odm.begin_session().await?)),
             })
         }
         .boxed()
@@ -45,7 +45,7 @@ impl<'a> Hold<'a> {
     ) -> OwnedCommand<'a, R> {
         let background = match self {
             Hold::Transaction(shared) => Some(shared.background()),
-            Hold::Causal(..) => None,
+            Hold::Own(_) => None,
         };
         OwnedCommand::new(background, command)
     }
@@ -59,8 +59,8 @@ impl Held {
                 drop(locked);
                 shared.noted(outcome)
             }
-            Held::Causal(clock, session) => {
-                clock.advance(&session);
+            Held::Own(clock, session) => {
+                clock.iter().for_each(|clock| clock.advance(&session));
                 outcome
             }
         }
@@ -73,7 +73,7 @@ impl Deref for Held {
     fn deref(&self) -> &ClientSession {
         match self {
             Held::Transaction(_, locked) => locked,
-            Held::Causal(_, session) => session,
+            Held::Own(_, session) => session,
         }
     }
 }
@@ -82,7 +82,7 @@ impl DerefMut for Held {
     fn deref_mut(&mut self) -> &mut ClientSession {
         match self {
             Held::Transaction(_, locked) => locked,
-            Held::Causal(_, session) => session,
+            Held::Own(_, session) => session,
         }
     }
 }
@@ -102,15 +102,15 @@ impl HeldCursor {
     pub(crate) async fn next(self) -> Option<(mongodb::error::Result<RawBatch>, HeldCursor)> {
         let shared = match &self.held {
             Held::Transaction(shared, _) => Some(shared.clone()),
-            Held::Causal(..) => None,
+            Held::Own(..) => None,
         };
         let HeldCursor { mut cursor, mut held } = self;
         let next = async move {
             let batch = cursor.stream(&mut held).next().await;
             let batch = match &held {
                 Held::Transaction(shared, _) => batch.map(|batch| shared.noted(batch)),
-                Held::Causal(clock, session) => {
-                    clock.advance(session);
+                Held::Own(clock, session) => {
+                    clock.iter().for_each(|clock| clock.advance(session));
                     batch
                 }
             };
@@ -126,7 +126,7 @@ impl HeldCursor {
                 drop(locked);
                 CursorSession::Transaction(shared)
             }
-            Held::Causal(clock, session) => CursorSession::Causal(clock, session),
+            Held::Own(clock, session) => CursorSession::Own(clock, session),
         };
         FreeCursor {
             cursor: self.cursor,
@@ -143,7 +143,7 @@ pub(crate) struct FreeCursor {
 
 enum CursorSession {
     Transaction(Session),
-    Causal(Clock, Box<ClientSession>),
+    Own(Option<Clock>, Box<ClientSession>),
 }
 
 impl FreeCursor {
@@ -154,7 +154,7 @@ impl FreeCursor {
                 Ok(locked) => Held::Transaction(shared, locked),
                 Err(error) => return Some((Err(error), None)),
             },
-            CursorSession::Causal(clock, session) => Held::Causal(clock, session),
+            CursorSession::Own(clock, session) => Held::Own(clock, session),
         };
         let (batch, cursor) = HeldCursor::new(self.cursor, held).next().await?;
         Some((batch, Some(cursor.release())))

@@ -274,10 +274,19 @@ impl Context {
                 source: None,
             },
             // CannotCreateIndex, InvalidIndexSpecificationOption
-            67 | 197 => index(
-                None,
-                "an index can't be made as it is declared: change its declaration",
-            ),
+            67 | 197 => match message::shard_key_pattern(said) {
+                Some(key) => index(
+                    None,
+                    &format!(
+                        "a unique index of a sharded collection begins with the whole shard key, here {key}: put its fields in front \
+                         of those of the index, or leave out `unique`"
+                    ),
+                ),
+                None => index(
+                    None,
+                    "an index can't be made as it is declared: change its declaration",
+                ),
+            },
             // IndexOptionsConflict, IndexKeySpecsConflict
             85 | 86 => index(
                 None,

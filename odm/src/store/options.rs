@@ -342,8 +342,9 @@ macro_rules! configured {
 }
 pub(crate) use configured;
 
-/// An action of the driver with the options of the operation that it is a part of: `read` what the application asks for, `own` a
-/// read of the library's, `write`, `modify` a write that returns a document, `command` one that has none here.
+/// An action of the driver with the options of the operation that it is a part of: `read` what the application asks for, `answer` the same
+/// of a read that has its concern and preference already, `own` a read of the library's, `comment` one of many batches, `write`, `modify` a
+/// write that returns a document, `command` one that has none here.
 macro_rules! with_options {
     ($on:expr, command, $action:expr) => {{
         let _ = &$on;
@@ -354,6 +355,9 @@ macro_rules! with_options {
     };
     ($on:expr, own, $action:expr) => {
         $crate::store::options::set!($on.options(), $action, comment, max_time)
+    };
+    ($on:expr, answer, $action:expr) => {
+        $crate::store::options::with_options!($on, own, $action)
     };
     ($on:expr, read, $action:expr) => {
         $crate::store::options::set!(

@@ -292,6 +292,7 @@ pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
     let name = match error {
         Error::NotFound { .. } => "NotFound",
         Error::DuplicateKey { .. } => "DuplicateKey",
+        Error::IdNotUnique { .. } => "IdNotUnique",
         Error::Invalid { .. } => "Invalid",
         Error::ArrayFull { .. } => "ArrayFull",
         Error::TooLarge { .. } => "TooLarge",

@@ -222,11 +222,7 @@ impl Run {
                     is: server.to_string(),
                 });
             }
-            let client = odm.database().client();
-            let session = match odm.clock() {
-                Some(clock) => clock.begin(client).await?,
-                None => client.start_session().await?,
-            };
+            let session = odm.begin_session().await?;
             Ok(Run::with(odm, trace.cloned(), session))
         }
         .boxed()
@@ -336,11 +332,13 @@ impl Run {
     /// It gives up its turns: what follows a commit may be transactions of their own at the same documents.
     async fn commit(&mut self) -> Result<()> {
         let mut session = self.session.lock_to_end().await;
-        let (started, clock, turns) = (self.started, self.odm.clock().cloned(), self.turns.take());
+        let (started, odm, turns) = (self.started, self.odm.clone(), self.turns.take());
         let trace = self.counted();
         let commit = async move {
             let committed = commit(&mut session, started, trace).await;
-            if let (Ok(()), Some(clock)) = (&committed, clock) {
+            // One that is not acknowledged may have been made.
+            odm.committed(&session);
+            if let (Ok(()), Some(clock)) = (&committed, odm.clock()) {
                 clock.advance(&session);
             }
             (committed, turns)

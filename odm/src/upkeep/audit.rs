@@ -5,19 +5,16 @@ use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
 use crate::rules::derived::DerivedValue;
-use crate::schema::plural;
+use crate::schema::{StoredShardKey, StoredShardKeys, plural};
 use crate::store::batch::{after_id, document_id};
 use crate::store::cx::Cx;
 use crate::store::filter::all;
-use crate::store::map::Context;
 use crate::store::trace::Trace;
 use crate::upkeep::copies;
 use crate::upkeep::inspect::{Fault, FaultKind, Inspected, confirm, fields, inspect};
 use crate::{Document, Error, Odm, Result, rules};
-use futures::TryStreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, Document as Fields, RawDocumentBuf, doc};
-use mongodb::options::AggregateOptions;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::IntoFuture;
@@ -35,8 +32,8 @@ impl Odm {
     /// two-way references that are missing on one side, or that list a document twice; arrays over their bound; parents with
     /// several children where each may have one, if the unique index is missing; documents that are not deleted below deleted
     /// ones, and deletions and restorations that were interrupted (`#[document(soft_delete)]`); copies, subsets and computed
-    /// fields that differ from their sources; and buckets whose count, times, sums or room differ from their items, which the server
-    /// compares without sending the items.
+    /// fields that differ from their sources; buckets whose count, times, sums or room differ from their items, which the server
+    /// compares without sending the items; and, in a sharded collection, several documents with one `_id`.
     ///
     /// Every document that holds some is read once, in batches in the order of their ids, so memory is bounded. Before a fault
     /// is reported, it is read again, both sides of a link in one snapshot where the deployment has transactions; a reference
@@ -51,7 +48,8 @@ impl Odm {
     /// to; two or three more where there may be a fault, and one for each level further up of documents that are deleted and kept below
     /// others that are not. The same for each derived field; for a subset, before MongoDB 5.0 (5.1
     /// on a sharded cluster), one for each document. For each `#[parent_ref(one)]` one for the indexes of its collection, and,
-    /// if the unique one is missing, one in which the server reads the whole collection.
+    /// if the unique one is missing, one in which the server reads the whole collection. On a sharded cluster one for the shard keys,
+    /// and for each collection that is sharded by another key than `_id` one, in which the server groups all its documents by `_id`.
     ///
     /// # Example
     /// ```no_run
@@ -89,7 +87,8 @@ pub struct Auditing {
 
 impl Auditing {
     /// Inspects at most this number of documents of each collection, chosen at random by the server (`$sample`). They are held
-    /// in memory together. Parents with several children are not reported, since finding them takes all documents.
+    /// in memory together. Parents with several children and documents with one `_id` are not reported, since finding them takes all
+    /// documents.
     ///
     /// ```no_run
     /// # use samples::model::*;
@@ -173,6 +172,8 @@ impl IntoFuture for Auditing {
             let audit = trace.run(async {
                 let cx = Cx::new(&chosen.odm, None, &trace);
                 let edges = chosen.edges()?;
+                // The reads of a sharded cluster need a time.
+                chosen.odm.server().await?;
                 let mut audit = Audit::of(&edges);
                 for (meta, edges) in edges {
                     let mut source = InspectedDocuments::of(&cx, meta, &edges, sample).await?;
@@ -202,6 +203,9 @@ impl IntoFuture for Auditing {
                         stale.for_each(|id| found.stale.add(id, Bson::Null));
                     }
                     audit.copies.push(found);
+                }
+                if sample.is_none() {
+                    audit.find_duplicate_ids(&cx, chosen.collections()).await?;
                 }
                 trace.documents(audit.documents);
                 Ok(audit)
@@ -283,6 +287,20 @@ impl ChosenReferences {
                     .iter()
                     .any(|(collection, field)| is_chosen(value.as_ref(), collection, field.as_deref()))
         })
+    }
+
+    /// The collections of what is chosen.
+    pub(crate) fn collections(&self) -> Vec<&'static DocumentMeta> {
+        let is_chosen = |meta: &DocumentMeta| {
+            self.all && self.which.is_empty()
+                || self
+                    .which
+                    .iter()
+                    .any(|(collection, _)| *collection == meta.collection)
+        };
+        let all = self.odm.models().iter().map(|model| model.meta);
+        all.filter(|meta| meta.takes_changes() && is_chosen(meta))
+            .collect()
     }
 
     /// The chosen references by collection.
@@ -401,15 +419,7 @@ impl InspectedDocuments {
         }
         let size = i64::try_from(sample).unwrap_or(i64::MAX);
         let pipeline = [doc! { "$sample": { "size": size } }, doc! { "$project": fields }];
-        let failed = |error| Context::new(meta).driver(error);
-        cx.trip();
-        let cursor = cx
-            .collection::<RawDocumentBuf>(meta)
-            .aggregate(pipeline)
-            .with_type::<RawDocumentBuf>()
-            .await
-            .map_err(failed)?;
-        let documents: Vec<RawDocumentBuf> = cursor.try_collect().await.map_err(failed)?;
+        let documents = cx.aggregate_raw(meta, pipeline.into()).await?;
         Ok(InspectedDocuments::Sample(documents.into_iter()))
     }
 
@@ -456,6 +466,58 @@ pub struct Audit {
     pub references: Vec<AuditedReference>,
     /// The findings for copies, subsets and computed fields, and for the summaries of buckets, in the order of the models.
     pub copies: Vec<AuditedCopies>,
+    /// The collections of a sharded cluster in which several documents have the same `_id`, in the order of the models.
+    pub duplicate_ids: Vec<DuplicateIds>,
+}
+
+/// The values of `_id` that several documents of a collection have. Each shard of a cluster has an index of its own on `_id`, so only a
+/// collection that is sharded by `_id` alone has each value once: see [`Error::IdNotUnique`](crate::Error::IdNotUnique).
+///
+/// ```no_run
+/// # fn example(duplicates: odm::upkeep::DuplicateIds) {
+/// for (id, documents) in &duplicates.found.sample {
+///     println!("{documents} documents of `{}` have the _id {id}", duplicates.collection);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct DuplicateIds {
+    /// The collection.
+    pub collection: &'static str,
+    /// Its shard key in words; `None` where the user may not read `config.collections`.
+    pub shard_key: Option<String>,
+    /// The values of `_id`, each with the number of documents that have it.
+    pub found: Findings,
+}
+
+impl DuplicateIds {
+    fn line(&self) -> String {
+        let DuplicateIds {
+            collection,
+            shard_key,
+            found,
+        } = self;
+        let examples = found.sample.iter();
+        let examples: Vec<String> = examples
+            .map(|(id, documents)| format!("_id {id} ({documents} documents)"))
+            .collect();
+        let more = if found.count > found.sample.len() as u64 {
+            ", among them "
+        } else {
+            ": "
+        };
+        let shard_key = match shard_key {
+            Some(key) => format!("sharded by {key}"),
+            None => "sharded by a key that this user may not read".to_owned(),
+        };
+        format!(
+            "`{collection}`: {} of `_id` {} several documents, on several shards, since the collection is {shard_key}{more}{}",
+            plural(found.count, "value"),
+            one(found.count, "is that of", "are those of"),
+            examples.join(", ")
+        )
+    }
 }
 
 /// The findings for the copies beside one reference, for one field that is derived from children, or for the summaries in the
@@ -790,7 +852,7 @@ impl Audit {
         self.references.iter().map(AuditedReference::right).sum()
     }
 
-    /// How many findings there are, of references and of copies. A reference may be among several, and a document in which
+    /// How many findings there are, of references, of copies and of values of `_id`. A reference may be among several, and a document in which
     /// several copies beside one reference are stale is one.
     ///
     /// ```
@@ -798,7 +860,8 @@ impl Audit {
     /// ```
     pub fn wrong(&self) -> u64 {
         let references: u64 = self.references.iter().map(AuditedReference::wrong).sum();
-        references + self.copies.iter().map(|copies| copies.stale.count).sum::<u64>()
+        let ids: u64 = self.duplicate_ids.iter().map(|ids| ids.found.count).sum();
+        references + self.copies.iter().map(|copies| copies.stale.count).sum::<u64>() + ids
     }
 
     /// Whether nothing is wrong.
@@ -811,7 +874,8 @@ impl Audit {
     /// # Ok(()) }
     /// ```
     pub fn is_clean(&self) -> bool {
-        self.references.iter().all(AuditedReference::is_clean) && self.stale_copies() == 0
+        let is_clean = self.references.iter().all(AuditedReference::is_clean);
+        is_clean && self.stale_copies() == 0 && self.duplicate_ids.is_empty()
     }
 
     /// The number of documents in which copies, subsets, computed fields or bucket summaries differ from their sources, counted
@@ -832,6 +896,7 @@ impl Audit {
         Audit {
             documents: 0,
             copies: Vec::new(),
+            duplicate_ids: Vec::new(),
             references: edges.map(|edge| AuditedReference::of(edge)).collect(),
         }
     }
@@ -879,53 +944,93 @@ impl Audit {
             }
             let mut counted = doc! { &edge.path: { "$ne": null } };
             counted.extend(edge.holder.soft_delete.map(|name| (name.to_owned(), Bson::Null)));
-            let group = [
-                doc! { "$match": counted },
-                doc! { "$group": { "_id": format!("${}", edge.path), "n": { "$sum": 1 } } },
-                doc! { "$match": { "n": { "$gt": 1 } } },
-                doc! { "$facet": {
-                    "count": [{ "$count": "n" }],
-                    "sample": [{ "$sort": { "_id": 1 } }, { "$limit": SAMPLE as i64 }],
-                } },
-            ];
-            let failed = |error| Context::new(edge.holder).driver(error);
-            cx.trip();
-            let mut options = AggregateOptions::default();
-            options.allow_disk_use = Some(true);
-            let found: Vec<Fields> = cx
-                .collection::<Fields>(edge.holder)
-                .aggregate(group)
-                .with_options(options)
-                .await
-                .map_err(failed)?
-                .try_collect()
-                .await
-                .map_err(failed)?;
-            let list = |name: &str| -> Vec<Fields> {
-                let found = found.first().and_then(|found| found.get_array(name).ok());
-                let found = found.map(Vec::as_slice).unwrap_or_default();
-                found.iter().filter_map(Bson::as_document).cloned().collect()
-            };
-            let number = |document: &Fields| match document.get("n") {
-                Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
-                Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
-                _ => 0,
-            };
-            let Some(reference) = self.reference(edge) else {
-                continue;
-            };
-            let findings = &mut reference.several_children;
-            findings.count = list("count").first().map_or(0, number);
-            findings.sample = list("sample")
-                .into_iter()
-                .filter_map(|parent| {
-                    let children = i64::try_from(number(&parent)).unwrap_or(i64::MAX);
-                    Some((parent.get("_id")?.clone(), Bson::Int64(children)))
-                })
-                .collect();
+            let found = with_several(cx, edge.holder, counted, &edge.path).await?;
+            if let Some(reference) = self.reference(edge) {
+                reference.several_children = found;
+            }
         }
         Ok(())
     }
+
+    /// Looks for values of `_id` that several documents have, in the collections of a sharded cluster that are not sharded by `_id`.
+    pub(crate) async fn find_duplicate_ids(
+        &mut self,
+        cx: &Cx<'_>,
+        collections: Vec<&'static DocumentMeta>,
+    ) -> Result<()> {
+        if !cx.odm.is_sharded() {
+            return Ok(());
+        }
+        cx.trip();
+        let keys = StoredShardKeys::read(cx.odm).await?;
+        for meta in collections {
+            let shard_key = keys.of(meta.collection);
+            if !may_repeat_ids(&shard_key) {
+                continue;
+            }
+            let found = with_several(cx, meta, Fields::new(), "_id").await?;
+            if found.count > 0 {
+                self.duplicate_ids.push(DuplicateIds {
+                    collection: meta.collection,
+                    shard_key: match shard_key {
+                        StoredShardKey::Is(key) => Some(key.to_string()),
+                        StoredShardKey::None | StoredShardKey::Unknown => None,
+                    },
+                    found,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two shards may have documents with the same `_id`. Only where a collection is sharded by `_id` alone, each value is on one
+/// shard.
+fn may_repeat_ids(shard_key: &StoredShardKey) -> bool {
+    match shard_key {
+        StoredShardKey::None => false,
+        StoredShardKey::Is(key) => !key.keys().eq(["_id"]),
+        StoredShardKey::Unknown => true,
+    }
+}
+
+/// The values of a field that several documents have, with the number of documents.
+async fn with_several(
+    cx: &Cx<'_>,
+    meta: &'static DocumentMeta,
+    counted: Fields,
+    field: &str,
+) -> Result<Findings> {
+    let pipeline = vec![
+        doc! { "$match": counted },
+        doc! { "$group": { "_id": format!("${field}"), "n": { "$sum": 1 } } },
+        doc! { "$match": { "n": { "$gt": 1 } } },
+        doc! { "$facet": {
+            "count": [{ "$count": "n" }],
+            "sample": [{ "$sort": { "_id": 1 } }, { "$limit": SAMPLE as i64 }],
+        } },
+    ];
+    let found = cx.aggregate_all(meta, pipeline).await?;
+    let list = |name: &str| -> Vec<Fields> {
+        let found = found.first().and_then(|found| found.get_array(name).ok());
+        let found = found.map(Vec::as_slice).unwrap_or_default();
+        found.iter().filter_map(Bson::as_document).cloned().collect()
+    };
+    let number = |document: &Fields| match document.get("n") {
+        Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
+        Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
+        _ => 0,
+    };
+    Ok(Findings {
+        count: list("count").first().map_or(0, number),
+        sample: list("sample")
+            .into_iter()
+            .filter_map(|value| {
+                let documents = i64::try_from(number(&value)).unwrap_or(i64::MAX);
+                Some((value.get("_id")?.clone(), Bson::Int64(documents)))
+            })
+            .collect(),
+    })
 }
 
 /// Whether a unique index lets each target be named once.
@@ -968,6 +1073,7 @@ impl fmt::Display for Audit {
         let references = self.references.iter().flat_map(AuditedReference::lines);
         let lines: Vec<String> = references
             .chain(self.copies.iter().filter_map(AuditedCopies::line))
+            .chain(self.duplicate_ids.iter().map(DuplicateIds::line))
             .collect();
         if !lines.is_empty() {
             return f.write_str(&lines.join("\n"));

@@ -362,7 +362,9 @@ async fn look(cx: &Cx<'_>, asked: &InspectedTargets<'_>, holders: &[Bson]) -> Re
             if let Some(key) = crate::store::batch::value(&found, asked.by).map(|key| Key::of_bson(&key)) {
                 there.keys.insert(key.clone());
                 if let Some(routing) = routing {
-                    let fields = routing.fixed().filter_map(|name| Some((name, key_at(&found, name)?)));
+                    let fields = routing
+                        .fixed()
+                        .filter_map(|name| Some((name, key_at(&found, name)?)));
                     there.same.insert(key.clone(), fields.collect());
                 }
                 if !is_deleted(asked.meta, &found) {
@@ -439,8 +441,7 @@ fn one<'g>(
             continue;
         }
         let column = there.get(&(target.meta.collection, edge.by()));
-        let is_target =
-            |column: &There| column.keys.contains(&key) && column.is_same(edge, document, &key);
+        let is_target = |column: &There| column.keys.contains(&key) && column.is_same(edge, document, &key);
         if !column.is_some_and(is_target) {
             match edge.reference.on_delete {
                 crate::OnDelete::Keep => kept += 1,

@@ -19,7 +19,7 @@ pub(crate) mod snapshots;
 pub(crate) mod stored;
 pub(crate) mod watch;
 
-pub use audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
+pub use audit::{Audit, AuditedCopies, AuditedReference, Auditing, DuplicateIds, FieldOf, Findings};
 pub use backfill::{Backfilled, Backfilling};
 pub use reconcile::{Reconciler, Reconciling};
 pub use recover::{Recovered, Recovering, Worker};

@@ -266,6 +266,10 @@ impl IntoFuture for Repairing {
                     }
                     failed = failed.and(repaired.copies(&cx, value.as_ref(), &chosen.read).await?);
                 }
+                repaired
+                    .left
+                    .find_duplicate_ids(&cx, chosen.collections())
+                    .await?;
                 repaired.repaired = repaired.repairs.iter().map(|repair| repair.count).sum();
                 trace.documents(repaired.left.documents);
                 failed.map(|()| repaired)

@@ -49,7 +49,17 @@ impl StoredDeclarations {
     /// Everything that it knows.
     pub(crate) async fn all(odm: &Odm) -> Result<StoredDeclarations> {
         let asked = Instant::now();
-        let all = odm.stored_edges().find(doc! {}).await?.try_collect().await?;
+        let edges = odm.stored_edges();
+        // Asked here once, for the reads of the writes that come: those of a sharded cluster need a time.
+        odm.server().await?;
+        let all = if odm.is_sharded() {
+            // A transaction may have left pending work among them.
+            let mut session = odm.begin_session().await?;
+            let mut all = edges.find(doc! {}).session(&mut session).await?;
+            all.stream(&mut session).try_collect().await?
+        } else {
+            edges.find(doc! {}).await?.try_collect().await?
+        };
         Ok(StoredDeclarations(all, asked))
     }
 

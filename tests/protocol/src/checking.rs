@@ -213,6 +213,7 @@ fn each_row_of_the_pages_is_that_of_one_check() {
         include_str!("parents.rs"),
         include_str!("passing.rs"),
         include_str!("references.rs"),
+        include_str!("shards.rs"),
         include_str!("transactions.rs"),
     ];
     let pages = PAGES.map(read);

@@ -33,4 +33,6 @@ mod passing;
 #[cfg(test)]
 mod references;
 #[cfg(test)]
+mod shards;
+#[cfg(test)]
 mod transactions;

@@ -8,6 +8,7 @@ mod errors;
 mod failures;
 mod faults;
 mod retries;
+mod sharded;
 
 use odm_tests::fixtures::{copying, models};
 

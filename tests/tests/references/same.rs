@@ -204,10 +204,15 @@ fn an_audit_finds_a_reference_to_a_document_of_another_tenant() {
         let odm = Odm::new(t.db.clone(), models()).unwrap();
         require_transactions(&odm).await;
         filled(&odm).await;
-        odm.collection::<Order>().insert(order(10, 1, 1, &[1])).await.unwrap();
+        odm.collection::<Order>()
+            .insert(order(10, 1, 1, &[1]))
+            .await
+            .unwrap();
         let raw = t.db.collection::<odm::bson::Document>("orders");
         let by_another_program = doc! { "$set": { "tags": [1, 2] } };
-        raw.update_one(doc! { "_id": 10 }, by_another_program).await.unwrap();
+        raw.update_one(doc! { "_id": 10 }, by_another_program)
+            .await
+            .unwrap();
         let audit = odm.audit().await.unwrap();
         let of_tags = audit.references.iter().find(|one| one.field == "tags").unwrap();
         assert_eq!((of_tags.checked, of_tags.dangling.count), (2, 1), "{audit}");

@@ -10,6 +10,7 @@ mod refused;
 mod schema;
 mod search;
 mod shard_keys;
+mod sharded;
 mod shared_null;
 mod wildcards;
 

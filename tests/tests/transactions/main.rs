@@ -4,6 +4,7 @@
 mod hooks;
 mod passed_over;
 mod sessions;
+mod sharded;
 mod together;
 mod transactions;
 

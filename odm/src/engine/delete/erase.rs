@@ -9,7 +9,7 @@ use crate::rules::on_delete::OnDeleteRule;
 use crate::rules::rule::{DeferredWork, Effects};
 use crate::store::batch::document_id as id;
 use crate::store::batch::{DocumentBatch, document, ids};
-use crate::store::cx::Cx;
+use crate::store::cx::{Cx, found_one};
 use crate::store::each;
 use crate::store::filter::{all, named_id};
 use crate::store::server::Topology;
@@ -89,6 +89,7 @@ impl<'a> DeletionWalk<'a, '_> {
                 (DocumentBatch::last(taken), deleted)
             } else {
                 let batch = cx.next_batch(meta, filter, last, Some(fields), BATCH).await?;
+                found_one(meta, filter, &batch.documents)?;
                 let deleted = if batch.documents.is_empty() {
                     0
                 } else {

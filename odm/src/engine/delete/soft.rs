@@ -32,7 +32,7 @@ use crate::plan::outcome::Done;
 use crate::rules::on_delete::restrict::RestrictRefusal;
 use crate::rules::on_delete::{OnDeleteRule, Rules};
 use crate::store::batch::document_id as id;
-use crate::store::cx::{Cx, Statement};
+use crate::store::cx::{Cx, Statement, found_one};
 use crate::store::filter::within;
 use crate::store::session::{Session, Unfinished};
 use crate::{Error, Result};
@@ -153,6 +153,7 @@ async fn roots(cx: &Cx<'_>, meta: TreeMeta, filter: &Document) -> Result<Vec<Raw
         last = batch.documents.last().map(id);
         all.extend(batch.documents);
         if !batch.more {
+            found_one(meta, filter, &all)?;
             return Ok(all);
         }
     }

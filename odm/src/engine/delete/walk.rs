@@ -42,7 +42,7 @@ use crate::rules::on_delete::{Detached, OnDeleteRule, Rules};
 use crate::rules::rule::DeferredWork;
 use crate::store::batch::document_id as id;
 use crate::store::batch::{DocumentBatch, after_id};
-use crate::store::cx::Cx;
+use crate::store::cx::{Cx, found_one};
 use crate::store::filter::all;
 use crate::store::transaction::Turn;
 use crate::{Error, Result, rules};
@@ -467,6 +467,7 @@ impl<'a, 'd> DeletionWalk<'a, 'd> {
             .cx
             .next_batch(level.meta, &level.filter, after, fields, limit)
             .await?;
+        found_one(level.meta, &level.filter, &batch.documents)?;
         level.batch = level.read(batch);
         level.attempts = 0;
         self.enter(level);

@@ -10,7 +10,8 @@ use crate::plan::operators::{Built, growth};
 use crate::plan::outcome::{Attempt, Outcome, Refusals};
 use crate::store::command::{CommandStatement, Verb, WriteCommand, in_one_command};
 use crate::store::core::{Core, act};
-use crate::store::cx::Cx;
+use crate::store::cx::{Cx, not_unique};
+use crate::store::filter::named_id;
 use crate::store::map::{Context, write_error};
 use crate::store::options::raised;
 use crate::store::session::Session;
@@ -41,7 +42,10 @@ struct BulkStatement<'w> {
 
 impl BulkStatement<'_> {
     fn is_of_many(&self) -> bool {
-        matches!(self.what, CommandStatement::Update { many: true, .. })
+        matches!(
+            self.what,
+            CommandStatement::Update { many: true, .. } | CommandStatement::Delete { many: true, .. }
+        )
     }
 
     fn is_upsert(&self) -> bool {
@@ -59,6 +63,15 @@ impl BulkStatement<'_> {
             }
         );
         is_of_one && !self.is_count
+    }
+
+    /// The id of the one document that it is for, if it names one.
+    fn id(&self) -> Option<&Bson> {
+        match &self.what {
+            CommandStatement::Update { filter, .. } => named_id(filter),
+            CommandStatement::Delete { filter, .. } => named_id(filter),
+            CommandStatement::Insert(_) => None,
+        }
     }
 
     /// Whether both can be in one command. How many updates of one document have found theirs follows from the sum of all, to which
@@ -393,6 +406,14 @@ async fn one_command(cx: &Cx<'_>, statements: Vec<BulkStatement<'_>>, ordered: b
     let is_count: Vec<bool> = statements.iter().map(|statement| statement.is_count).collect();
     // To know which updates found nothing, each one's own result is asked for.
     let finds_one: Vec<bool> = statements.iter().map(BulkStatement::finds_one).collect();
+    // On a sharded cluster several shards may have a document with this id.
+    let of_one = |(_, statement): &(usize, &BulkStatement<'_>)| {
+        odm.is_sharded() && !statement.is_of_many() && !statement.is_count
+    };
+    let by_id = statements.iter().enumerate().filter(of_one);
+    let named: Vec<(usize, Bson)> = by_id
+        .filter_map(|(at, statement)| Some((at, statement.id()?.clone())))
+        .collect();
     let models: Vec<WriteModel> = statements
         .into_iter()
         .map(|statement| statement.model(odm))
@@ -428,8 +449,22 @@ async fn one_command(cx: &Cx<'_>, statements: Vec<BulkStatement<'_>>, ordered: b
         done.missed = missed.count() as u64;
         done
     };
+    // By a statement and the count before it.
+    let met = |results: &mongodb::results::VerboseBulkWriteResult, at: usize| {
+        let updated = results.update_results.get(&at).map(|result| result.matched_count);
+        let deleted = results.delete_results.get(&at).map(|result| result.deleted_count);
+        updated.into_iter().chain(deleted).sum::<u64>()
+    };
+    let several = |results: &mongodb::results::VerboseBulkWriteResult| {
+        named.iter().find_map(|(at, id)| {
+            let before = at.checked_sub(1).filter(|at| is_count.get(*at) == Some(&true));
+            let all = met(results, *at) + before.map_or(0, |before| met(results, before));
+            let (_, meta) = metas.get(*at).filter(|_| all > 1)?;
+            Some(not_unique(meta, session, vec![id.clone()], all))
+        })
+    };
     match result {
-        Ok(results) => Ok(summary(&results)),
+        Ok(results) => several(&results).map_or_else(|| Ok(summary(&results)), Err),
         Err(error) => {
             let collection = metas.first().map_or("", |(_, meta)| meta.collection);
             let mongodb::error::ErrorKind::BulkWrite(failure) = &*error.kind else {
@@ -505,7 +540,7 @@ async fn runs(
     let Cx { odm, session, .. } = *cx;
     let mut done = BulkDone::default();
     let mut errors: Vec<(usize, Error)> = Vec::new();
-    let mut unacknowledged = None;
+    let mut not_as_asked = None;
     let concern = concern(odm, session, statements.iter().map(|statement| statement.meta));
     let encoded = statements.iter().map(|statement| {
         statement
@@ -564,8 +599,10 @@ async fn runs(
             }
             Verb::Delete => done.deleted += reply.n,
         }
-        // The writes were made, but not as safely as the write concern demands.
-        unacknowledged = unacknowledged.or(reply.unacknowledged);
+        // The writes were made: of documents that have an `_id` in common, or not as safely as the write concern demands.
+        not_as_asked = not_as_asked
+            .or_else(|| met_several(session, sent, reply.n))
+            .or(reply.unacknowledged);
         if !errors.is_empty() && (ordered || session.is_some()) {
             break;
         }
@@ -576,10 +613,22 @@ async fn runs(
             done: Box::new(done),
         });
     }
-    match unacknowledged {
+    match not_as_asked {
         Some(error) => Err(error),
         None => Ok(done),
     }
+}
+
+/// The error of statements of one document each that have met more documents than there are statements.
+fn met_several(session: Option<&Session>, sent: &[BulkStatement<'_>], documents: u64) -> Option<Error> {
+    let of_one = || sent.iter().filter(|statement| !statement.is_count);
+    let is_of_one_each = !sent.iter().any(BulkStatement::is_of_many);
+    let first = sent.first().filter(|_| is_of_one_each)?;
+    if documents <= of_one().count() as u64 {
+        return None;
+    }
+    let ids = of_one().filter_map(BulkStatement::id).cloned().collect();
+    Some(not_unique(first.meta, session, ids, documents))
 }
 
 #[cfg(test)]

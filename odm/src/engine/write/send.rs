@@ -13,13 +13,13 @@ use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, growth};
 use crate::plan::outcome::{Attempt, Done, Outcome, Refusals};
 use crate::store::core::{Core, PRIMARY, act};
-use crate::store::cx::Cx;
+use crate::store::cx::{Cx, not_unique};
 use crate::store::filter::all;
 use crate::store::map::Context;
 use crate::store::packed::Packed;
 use crate::{Error, Result, bounds};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{
     CountOptions, DeleteOptions, FindOneAndDeleteOptions, FindOneAndUpdateOptions, Hint, ReadConcern,
     ReturnDocument, UpdateModifications, UpdateOptions,
@@ -117,10 +117,10 @@ fn send_with<'a>(
         },
         WriteKind::UpdateMany(of) => update_many(cx, core, of).boxed(),
         WriteKind::Replace(of) => replace(cx, core, of, statement).boxed(),
-        WriteKind::Delete(of) => match of.one {
-            Some(_) => {
+        WriteKind::Delete(of) => match &of.one {
+            Some(one) => {
                 cx.trace.trip();
-                delete_one(core, cx.routed(first.meta, of.filter.clone())).boxed()
+                delete_one(core, cx.routed(first.meta, of.filter.clone()), &one.id).boxed()
             }
             None => match &of.first {
                 Some(by) => delete_first(cx, core, &of.filter, by).boxed(),
@@ -163,10 +163,22 @@ async fn insert(cx: Cx<'_>, core: Core, document: &RawDocumentBuf) -> Result<Att
     Ok(Attempt::done(Outcome::inserted(1)))
 }
 
-async fn delete_one(core: Core, filter: Document) -> Result<Attempt> {
+async fn delete_one(core: Core, filter: Document, id: &Bson) -> Result<Attempt> {
     let result = act!(&core, write, [core] core.raw().delete_one(filter));
     let result = result.map_err(|error| core.error(error))?;
+    met_one(&core, Some(id), result.deleted_count)?;
     Ok(Attempt::done(Outcome::deleted(result.deleted_count)))
+}
+
+/// Refuses the result of a write of the one document with this id that has met several.
+fn met_one(core: &Core, id: Option<&Bson>, documents: u64) -> Result<()> {
+    match id {
+        Some(id) if documents > 1 => {
+            let ids = vec![id.clone()];
+            Err(not_unique(core.meta(), core.session(), ids, documents))
+        }
+        _ => Ok(()),
+    }
 }
 
 async fn delete_first(cx: Cx<'_>, core: Core, filter: &Document, by: &Selection) -> Result<Attempt> {
@@ -263,6 +275,11 @@ async fn update(
     let result =
         act!(&core, write, [core] core.raw().update_one(filter, modifications).with_options(options));
     let result = result.map_err(|error| core.error(error))?;
+    met_one(
+        &core,
+        update.one.as_ref().map(|one| &one.id),
+        result.matched_count,
+    )?;
     Ok(if result.matched_count > 0 || result.upserted_id.is_some() {
         Attempt::done(updated(result))
     } else {
@@ -512,6 +529,7 @@ async fn replace(
     cx.trace.trip();
     let result = act!(&core, write, [core] core.raw().update_one(filter, update));
     let result = result.map_err(|error| too_large(core.error(error), &made))?;
+    met_one(&core, Some(&replace.one.id), result.matched_count)?;
     if result.matched_count != 1 {
         return Ok(Attempt::Unmatched);
     }

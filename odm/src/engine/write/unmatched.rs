@@ -12,7 +12,7 @@ use crate::plan::operators::implied::demanded;
 use crate::plan::operators::{Built, KnownItems, growth};
 use crate::plan::outcome::{Attempt, Outcome, Refusals};
 use crate::store::batch::id;
-use crate::store::core::{Core, PRIMARY, act};
+use crate::store::core::{Core, act};
 use crate::store::cx::Cx;
 use crate::store::filter::all;
 use crate::{Error, Result, Rule, Violation, bounds};
@@ -386,10 +386,10 @@ async fn explained(cx: Cx<'_>, core: &Core, update: &UpdateWrite, one: &Document
         return error;
     }
     cx.trip();
-    let place = cx.routed(core.meta(), one.place());
-    let stored = core.raw().find_one(place).selection_criteria(PRIMARY);
+    let (filter, options) = (cx.routed(core.meta(), one.place()), core.on_primary());
+    let stored = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
     // Where it can't be read, or has been deleted meanwhile, the refusal is the error.
-    if let Ok(Some(stored)) = stored.await {
+    if let Ok(Some(stored)) = stored {
         let all = growth::grown(&stored, &update.built.update);
         *size = size.or((all > crate::model::size::MAX_DOCUMENT_SIZE).then_some(all));
         *largest = bounds::largest(&stored);
@@ -455,11 +455,10 @@ async fn taken_by(core: &Core, update: &UpdateManyWrite, error: &Error) -> Resul
         return Ok(None);
     };
     let which = core.odm().in_scope(core.meta(), which, false)?;
-    let found = core.raw().find_one(which).projection(doc! { "_id": 1 });
-    let found = found
-        .selection_criteria(PRIMARY)
-        .await
-        .map_err(|error| core.error(error))?;
+    let mut options = core.on_primary();
+    options.projection = Some(doc! { "_id": 1 });
+    let found = act!(core, own, [core] core.raw().find_one(which).with_options(options));
+    let found = found.map_err(|error| core.error(error))?;
     Ok(found.and_then(|found| Bson::try_from(found.get("_id").ok()??).ok()))
 }
 
@@ -683,7 +682,7 @@ async fn read(cx: Cx<'_>, core: &Core, one: &DocumentById) -> Result<Option<RawD
         options.read_concern = Some(concern.clone());
     }
     cx.trip();
-    let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
+    let found = act!(core, answer, [core] core.raw().find_one(filter).with_options(options));
     found.map_err(|error| core.error(error))
 }
 

@@ -106,6 +106,14 @@ pub(super) fn changes_shard_key(message: &str) -> bool {
     .any(|words| message.contains(words))
 }
 
+/// Reads `cannot create unique index over { slug: 1 } with shard key pattern { tenant: 1, _id: 1 }`: the pattern of the shard key, as
+/// the server writes it.
+pub(super) fn shard_key_pattern(message: &str) -> Option<&str> {
+    let (_, pattern) = message.split_once("with shard key pattern ")?;
+    let (fields, _) = pattern.strip_prefix('{')?.split_once('}')?;
+    pattern.get(..fields.len() + 2)
+}
+
 /// The type of a stored field, where an operator needs another one.
 #[derive(Debug, PartialEq)]
 pub(super) struct StoredType {

@@ -886,6 +886,19 @@ fn refusals_of_the_server_have_a_type() {
             "change its declaration: unsupported expression",
         ),
         (
+            67,
+            "Index build failed: 4f0e: Collection facts.r ( 4f0e ) :: caused by :: cannot create unique index over { tenant: 1, slug: 1 } \
+             with shard key pattern { tenant: 1, _id: 1 }",
+            "Index",
+            "the whole shard key, here { tenant: 1, _id: 1 }: put its fields in front of those of the index",
+        ),
+        (
+            67,
+            "cannot create unique index over { slug: 1 } with shard key pattern { k: \"hashed\" }",
+            "Index",
+            "the whole shard key, here { k: \"hashed\" }: put",
+        ),
+        (
             72,
             "Cannot use (or request) retryable writes with multi=true",
             "Refused",

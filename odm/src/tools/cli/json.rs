@@ -2,7 +2,10 @@
 
 use crate::schema::{Applied, Change, Plan, Violations};
 use crate::tools::edges::{CopyKind, Edges, ReferenceKind};
-use crate::{Audit, AuditedCopies, AuditedReference, Backfilled, Findings, Recovered, RepairKind, Repaired};
+use crate::{
+    Audit, AuditedCopies, AuditedReference, Backfilled, DuplicateIds, Findings, Recovered, RepairKind,
+    Repaired,
+};
 use mongodb::bson::Bson;
 use serde_json::{Map, Value, json};
 
@@ -88,6 +91,15 @@ pub(super) fn audit(audit: &Audit) -> Value {
         "wrong": audit.wrong(),
         "references": audit.references.iter().map(reference).collect::<Vec<_>>(),
         "copies": audit.copies.iter().map(copies).collect::<Vec<_>>(),
+        "duplicate_ids": audit.duplicate_ids.iter().map(duplicate_ids).collect::<Vec<_>>(),
+    })
+}
+
+fn duplicate_ids(duplicates: &DuplicateIds) -> Value {
+    json!({
+        "collection": duplicates.collection,
+        "shard_key": duplicates.shard_key,
+        "found": findings(&duplicates.found),
     })
 }
 

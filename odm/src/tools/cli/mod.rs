@@ -48,7 +48,7 @@
 //! | --- | --- |
 //! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of what `backfill` is to fill; `unknown`: the copies that the database knows and the models lack, such as `orders.name from customers.name`; `warning`: on a standalone server what it lacks and how to make it a replica set, else `null` |
 //! | `sync` | `changes`: what was changed; `backfills` as of `plan` |
-//! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
+//! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`, `duplicate_ids`: arrays |
 //! | `repair` | `repairs`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`, `restored`; `repaired`: their total number; `left`: the faults that are left, as of an audit |
 //! | `recover` | `documents`: how many had pending work; `copies`: in how many copies were updated; `oldest_s`: the age of the oldest pending work in seconds, or null |
 //! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were filled |
@@ -61,7 +61,8 @@
 //! repeated, over_bound, several_children, below_deleted, interrupted }`, where each of the last seven is `{ count, sample }` and
 //! each sample a pair: the id of the document, and what is wrong. The copies of an audit are `{ collection, fields, source, checked, wrong, share,
 //! stale }`, where `wrong` is how many of the checked ones differ, `share` is that of the right ones, from 0 to 1, and
-//! `stale` is `{ count, sample }` with the ids of the documents that hold them.
+//! `stale` is `{ count, sample }` with the ids of the documents that hold them. Its duplicate ids are `{ collection, shard_key, found }`, where
+//! `found` is `{ count, sample }` with each `_id` that several documents have, and how many.
 //!
 //! The `kind` of a reference is `one`, `many` or `parent`; of a copy it is `field`, with `source_field` and `through`;
 //! `subset`, with `parent`, `limit`, `last`, `order`, `fields` and `filtered`; or `count`, `sum`, `avg`, `min` or `max`, with
