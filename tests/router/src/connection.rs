@@ -93,6 +93,8 @@ impl Connection {
             return Ok(reply.into());
         }
         if request.database == "config" {
+            // It may be the first statement of a transaction, which the backing server does not have yet.
+            drop(self.hold(request).await?);
             return config::execute(&self.shared, &mut self.backing, request)
                 .await
                 .map(Reply::from);

@@ -116,40 +116,66 @@ async fn create_indexes(cx: &mut Cx<'_>, namespace: &str, mut command: Document)
         && let Some(refused) = specs.iter().find(|spec| is_refused(&sharded, spec))
     {
         let keys = refused.get_document("key").cloned().unwrap_or_default();
+        let uuid = match &sharded.uuid {
+            Bson::Binary(uuid) => uuid.to_uuid().map(|uuid| uuid.to_string()).unwrap_or_default(),
+            _ => String::new(),
+        };
         let refused = CANNOT_CREATE_INDEX.reply(format!(
-            "Index build failed: Collection {namespace} :: caused by :: cannot create unique index over {} with shard key pattern {}",
+            "Index build failed: {uuid}: Collection {namespace} ( {uuid} ) :: caused by :: cannot create unique index over {} with shard \
+             key pattern {}",
             shell(&keys),
             shell(&sharded.key.pattern())
         ));
         let replies = shards.into_iter().map(|shard| (shard, refused.clone())).collect();
         return Ok(raw(&cx.shared.server, replies));
     }
-    let reply = on_each(cx, &shards, command.clone()).await?;
+    let before = hashed_of(cx.shared, namespace).len() as i64;
+    let mut reply = on_each(cx, &shards, command.clone()).await?;
     let is_lacking = CANNOT_CREATE_INDEX.is(&reply)
-        && reply
-            .get_str("errmsg")
-            .is_ok_and(|text| text.contains("hashed indexes"));
-    if !is_lacking || cx.is_in_transaction() {
-        return Ok(reply);
+        && text(&reply, "errmsg").contains("hashed indexes")
+        && !cx.is_in_transaction();
+    if is_lacking {
+        // The backing server has no hashed indexes: the router keeps their descriptions.
+        let (hashed, plain): (Vec<_>, Vec<_>) = specs.into_iter().partition(is_hashed);
+        add_hashed(cx.shared, namespace, hashed);
+        let of_id = || vec![doc! { "key": { "_id": 1 }, "name": "_id_" }];
+        command.insert("indexes", if plain.is_empty() { of_id() } else { plain });
+        reply = on_each(cx, &shards, command).await?;
     }
-    // The backing server has no hashed indexes: the router keeps their descriptions.
-    let (hashed, plain): (Vec<_>, Vec<_>) = specs.into_iter().partition(is_hashed);
-    let added = add_hashed(cx.shared, namespace, hashed);
-    if plain.is_empty() {
-        command.insert("indexes", [doc! { "key": { "_id": 1 }, "name": "_id_" }]);
-    } else {
-        command.insert("indexes", plain);
-    }
-    let mut reply = on_each(cx, &shards, command).await?;
-    if let Ok(raw) = reply.get_document_mut("raw") {
-        for (_, of_shard) in raw.iter_mut() {
-            if let Bson::Document(of_shard) = of_shard {
-                let after = count(of_shard, "numIndexesAfter");
-                of_shard.insert("numIndexesAfter", (after + added) as i32);
+    let after = hashed_of(cx.shared, namespace).len() as i64;
+    add_to_each(
+        &mut reply,
+        &[("numIndexesBefore", before), ("numIndexesAfter", after)],
+    );
+    Ok(reply)
+}
+
+/// Adds the number of indexes that the router keeps to what each shard says of its own.
+fn add_to_each(reply: &mut Document, numbers: &[(&str, i64)]) {
+    let Ok(raw) = reply.get_document_mut("raw") else {
+        return;
+    };
+    for of_shard in raw
+        .iter_mut()
+        .filter_map(|(_, of_shard)| of_shard.as_document_mut())
+    {
+        for (name, number) in numbers {
+            if of_shard.contains_key(name) {
+                let n = count(of_shard, name) + number;
+                of_shard.insert(*name, n as i32);
             }
         }
     }
-    Ok(reply)
+}
+
+/// The descriptions of a collection's hashed indexes that the router keeps.
+fn hashed_of(shared: &Shared, namespace: &str) -> Vec<Document> {
+    shared
+        .catalog()
+        .hashed_indexes
+        .get(namespace)
+        .cloned()
+        .unwrap_or_default()
 }
 
 fn is_refused(sharded: &Sharded, spec: &Document) -> bool {
@@ -162,11 +188,10 @@ pub(crate) fn is_hashed(spec: &Document) -> bool {
     keys.is_some_and(|keys| keys.values().any(|kind| kind.as_str() == Some("hashed")))
 }
 
-/// Keeps the descriptions of hashed indexes. Gives how many are new.
-pub(crate) fn add_hashed(shared: &Shared, namespace: &str, specs: Vec<Document>) -> i64 {
+/// Keeps the descriptions of hashed indexes.
+pub(crate) fn add_hashed(shared: &Shared, namespace: &str, specs: Vec<Document>) {
     let mut catalog = shared.catalog();
     let known = catalog.hashed_indexes.entry(namespace.to_owned()).or_default();
-    let before = known.len();
     for spec in specs {
         if known.iter().all(|known| known.get("name") != spec.get("name")) {
             let mut listed = doc! { "v": 2 };
@@ -174,7 +199,6 @@ pub(crate) fn add_hashed(shared: &Shared, namespace: &str, specs: Vec<Document>)
             known.push(listed);
         }
     }
-    (known.len() - before) as i64
 }
 
 async fn drop_indexes(cx: &mut Cx<'_>, namespace: &str, command: Document) -> Answer {
@@ -192,10 +216,12 @@ async fn drop_indexes(cx: &mut Cx<'_>, namespace: &str, command: Document) -> An
         let removed = hashed.map(|hashed| hashed.extract_if(.., |spec| is_named(spec)).count());
         removed.unwrap_or(0)
     };
-    let reply = on_each(cx, &shards, command).await?;
+    let mut reply = on_each(cx, &shards, command).await?;
     if removed > 0 && INDEX_NOT_FOUND.is(&reply) {
         return Ok(doc! { "ok": 1.0 });
     }
+    let before = (hashed_of(cx.shared, namespace).len() + removed) as i64;
+    add_to_each(&mut reply, &[("nIndexesWas", before)]);
     Ok(reply)
 }
 
@@ -203,14 +229,7 @@ async fn drop_indexes(cx: &mut Cx<'_>, namespace: &str, command: Document) -> An
 async fn list_indexes(cx: &mut Cx<'_>, namespace: &str, command: Document) -> Answer {
     let shard = shards(cx.shared, namespace).first().copied().unwrap_or(PRIMARY);
     let mut all = cx.read_all_of(shard, command.clone()).await?;
-    all.extend(
-        cx.shared
-            .catalog()
-            .hashed_indexes
-            .get(namespace)
-            .cloned()
-            .unwrap_or_default(),
-    );
+    all.extend(hashed_of(cx.shared, namespace));
     let options = command.get_document("cursor").cloned().unwrap_or_default();
     Ok(cx
         .shared

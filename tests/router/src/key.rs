@@ -84,10 +84,11 @@ impl ShardKey {
         self.fields.iter().zip(values).map(value).collect()
     }
 
-    /// The values that a filter demands of each field by equality; `None` where it leaves one open, and where any equality stands in
-    /// it twice.
+    /// The values that a filter demands of each field by equality; `None` where it leaves one open, and where an equality of one stands
+    /// in it twice.
     pub(crate) fn exact(&self, filter: &Document) -> Option<Vec<Bson>> {
-        let equalities = equalities(filter)?;
+        let paths = self.fields.iter().map(|field| field.path.as_str());
+        let equalities = equalities(filter, &Vec::from_iter(paths))?;
         self.fields
             .iter()
             .map(|field| equal(&equalities, &field.path))
@@ -161,27 +162,26 @@ pub(crate) fn overlap(a: &str, b: &str) -> bool {
     within(a, b) || within(b, a)
 }
 
-/// The paths of which a filter demands one value, with the values; `None` where two of the paths overlap: then the server infers no
-/// value from the filter.
-fn equalities(filter: &Document) -> Option<Vec<(&str, &Bson)>> {
+/// What a filter demands of these paths by equality, with the values; `None` where two of the conditions overlap: then the server
+/// infers no value from the filter.
+fn equalities<'f>(filter: &'f Document, of: &[&str]) -> Option<Vec<(&'f str, &'f Bson)>> {
     let mut found = Vec::new();
-    collect(filter, &mut found)?;
+    collect(filter, of, &mut found)?;
     Some(found)
 }
 
-fn collect<'f>(filter: &'f Document, found: &mut Vec<(&'f str, &'f Bson)>) -> Option<()> {
+fn collect<'f>(filter: &'f Document, of: &[&str], found: &mut Vec<(&'f str, &'f Bson)>) -> Option<()> {
     for (name, condition) in filter {
         match (name.as_str(), condition) {
             ("$and", Bson::Array(all)) => {
                 all.iter()
                     .filter_map(Bson::as_document)
-                    .try_for_each(|one| collect(one, found))?;
+                    .try_for_each(|one| collect(one, of, found))?;
             }
             ("$or", Bson::Array(one)) if one.len() == 1 => {
-                collect(one[0].as_document()?, found)?;
+                collect(one[0].as_document()?, of, found)?;
             }
-            (name, _) if name.starts_with('$') => {}
-            (path, condition) => {
+            (path, condition) if of.iter().any(|of| overlap(of, path)) => {
                 let Some(value) = demanded(condition) else {
                     continue;
                 };
@@ -190,6 +190,7 @@ fn collect<'f>(filter: &'f Document, found: &mut Vec<(&'f str, &'f Bson)>) -> Op
                 }
                 found.push((path, value));
             }
+            _ => {}
         }
     }
     Some(())
@@ -229,7 +230,7 @@ fn equal(equalities: &[(&str, &Bson)], path: &str) -> Option<Bson> {
 
 /// The `_id` that a filter demands exactly. Under a collation that is not the collection's, a value with texts is not exact.
 pub(crate) fn exact_id(filter: &Document, has_own_collation: bool) -> Option<Bson> {
-    let equalities = equalities(filter)?;
+    let equalities = equalities(filter, &["_id"])?;
     let id = equal(&equalities, "_id")?;
     (!(has_own_collation && is_collatable(&id))).then_some(id)
 }
@@ -312,7 +313,7 @@ mod tests {
             ),
             (
                 doc! { "tenant": "a", "_id": 1, "x": 1, "$and": [{ "x": 1 }] },
-                None,
+                named.clone(),
             ),
             (doc! { "tenant": ["a"], "_id": 1 }, None),
         ] {
@@ -333,6 +334,7 @@ mod tests {
         assert!(exact_id(&doc! { "_id": "a" }, true).is_none());
         assert!(exact_id(&doc! { "_id": 1 }, true).is_some());
         assert!(exact_id(&doc! { "$and": [{ "_id": 1 }, { "_id": 1 }] }, false).is_none());
+        assert!(exact_id(&doc! { "t": 1, "_id": 1, "$and": [{ "t": 1 }] }, false).is_some());
     }
 
     #[test]

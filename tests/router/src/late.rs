@@ -17,8 +17,9 @@ use tokio::sync::watch;
 
 /// A session of the router's own.
 pub(crate) fn session() -> Document {
-    let (first, second) = (ObjectId::new().bytes(), ObjectId::new().bytes());
-    let bytes = [&first[..], &second[8..]].concat();
+    let id = ObjectId::new().bytes();
+    // The first half tells sessions apart: the random number of the process, and a counter.
+    let bytes = [&id[4..], &id[..4], &ObjectId::new().bytes()[8..]].concat();
     doc! { "id": Binary { subtype: BinarySubtype::Uuid, bytes } }
 }
 

@@ -30,6 +30,8 @@ mod shared;
 mod statement;
 mod stream;
 mod targeting;
+#[cfg(test)]
+mod targeting_tests;
 mod transaction;
 pub mod wire;
 mod write;

@@ -26,11 +26,8 @@ const OF_MOVES: &[u8; 8] = b"odm-move";
 
 /// Whether an event of a change stream comes from a move.
 pub(crate) fn is_of_move(event: &Document) -> bool {
-    let id = event
-        .get_document("lsid")
-        .ok()
-        .and_then(|lsid| lsid.get_binary_generic("id").ok());
-    id.is_some_and(|id| id.ends_with(OF_MOVES))
+    let id = event.get_document("lsid").ok().and_then(|lsid| lsid.get("id"));
+    matches!(id, Some(Bson::Binary(id)) if id.bytes.ends_with(OF_MOVES))
 }
 
 /// Executes `moveChunk` or `moveRange`.
@@ -203,9 +200,9 @@ pub(crate) async fn clean(shared: &Arc<Shared>, backing: &mut Backing) -> Answer
 /// A session by which the events of a move are told.
 fn move_session() -> Document {
     let mut session = session();
-    if let Ok(id) = session.get_binary_generic_mut("id") {
-        let at = id.len() - OF_MOVES.len();
-        id[at..].copy_from_slice(OF_MOVES);
+    if let Some(Bson::Binary(id)) = session.get_mut("id") {
+        let at = id.bytes.len() - OF_MOVES.len();
+        id.bytes[at..].copy_from_slice(OF_MOVES);
     }
     session
 }

@@ -47,6 +47,8 @@ pub(crate) struct Cx<'c> {
     cluster_time: Option<Document>,
     /// The time of the last reply of a shard.
     operation_time: Option<Timestamp>,
+    /// Collections that were made outside of a transaction, to be dropped with the command.
+    pub scratch: Vec<(String, String)>,
     /// The position of the first statement that is sent, by which a retryable write is told from others of the same command.
     pub position: usize,
 }
@@ -89,6 +91,7 @@ impl<'c> Cx<'c> {
             read_concern,
             cluster_time,
             operation_time: None,
+            scratch: Vec::new(),
             position: 0,
         };
         (cx, command)
@@ -311,6 +314,7 @@ impl<'c> Cx<'c> {
             read_concern: None,
             cluster_time: None,
             operation_time: None,
+            scratch: Vec::new(),
             position: 0,
         }
     }
@@ -343,6 +347,8 @@ impl<'c> Cx<'c> {
         before: Option<Session>,
         commits: bool,
     ) -> Answer<Option<Document>> {
+        let scratch = std::mem::take(&mut self.scratch);
+        self.drop_scratch(scratch).await?;
         let Some(before) = before else { return Ok(None) };
         let Session::Own(transaction) = std::mem::replace(&mut self.session, before) else {
             return Ok(None);

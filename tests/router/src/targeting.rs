@@ -19,9 +19,6 @@ pub(crate) enum Edge {
     At(Bson),
 }
 
-const FIRST: Edge = Edge::Before(0);
-const LAST: Edge = Edge::Before(u8::MAX);
-
 impl Edge {
     fn compare_value(&self, value: &Bson) -> Ordering {
         match self {
@@ -50,8 +47,8 @@ pub(crate) struct Interval {
 impl Interval {
     fn whole() -> Interval {
         Interval {
-            low: FIRST,
-            high: LAST,
+            low: Edge::At(Bson::MinKey),
+            high: Edge::At(Bson::MaxKey),
         }
     }
 

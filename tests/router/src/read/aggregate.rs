@@ -5,7 +5,8 @@ use super::{has_collation, refuse, scratch, unmergeable, without_orphans};
 use crate::catalog::{SHARDS, Sharded, collection_of};
 use crate::cursor::batch_size;
 use crate::reply::{
-    Answer, CANNOT_BE_SHARDED, MERGE_FIELD, NOT_IN_TRANSACTION, SHARD_KEY_NOT_FOUND, documents,
+    Answer, CANNOT_BE_SHARDED, Failure, MERGE_FIELD, NOT_IN_TRANSACTION, SHARD_KEY_NOT_FOUND, documents,
+    renamed,
 };
 use crate::request::Request;
 use crate::shared::Shared;
@@ -99,12 +100,13 @@ pub(super) async fn execute(cx: &mut Cx<'_>, namespace: &str, command: Document)
             _ => None,
         };
     }
-    let before = cx.begin_own();
+    let has_none = read.needs_none(&pipeline::joined(&read.stages));
+    let before = if has_none { None } else { cx.begin_own() };
     let all = read.all(cx).await;
     cx.end_own(before, false).await?;
     let all = all?;
     if let Some(target) = target {
-        write(cx, &target, last, all).await?;
+        write(cx, collection_of(namespace), &target, last, all).await?;
     }
     Ok(cx.shared.cursors.reply(namespace, Vec::new(), None, false))
 }
@@ -169,13 +171,22 @@ impl Pipeline<'_> {
             return Ok(reply);
         }
         let options = self.command.get_document("cursor").cloned().unwrap_or_default();
-        let before = cx.begin_own();
+        let before = if self.needs_none(&joined) {
+            None
+        } else {
+            cx.begin_own()
+        };
         let all = self.over(cx, shards, joined).await;
         cx.end_own(before, false).await?;
         Ok(cx
             .shared
             .cursors
             .reply(self.namespace, all?, batch_size(&options), false))
+    }
+
+    /// Whether a transaction refuses the pipeline, so that the router has none of its own.
+    fn needs_none(&self, joined: &[Joined]) -> bool {
+        joined.iter().any(|joined| joined.stage == "$unionWith")
     }
 
     /// All that the pipeline gives.
@@ -304,9 +315,9 @@ impl Pipeline<'_> {
 }
 
 /// Writes what a pipeline gives, by its last stage on the shard that gets the documents.
-async fn write(cx: &mut Cx<'_>, target: &Target, last: Document, all: Vec<Document>) -> Answer<()> {
+async fn write(cx: &mut Cx<'_>, of: &str, target: &Target, last: Document, all: Vec<Document>) -> Answer<()> {
     let Some(sharded) = cx.shared.sharded(&target.namespace) else {
-        return write_on(cx, 0, last, all).await;
+        return write_on(cx, of, 0, last, all).await;
     };
     let key = &sharded.key;
     let on_id = |on: &Vec<String>| on.len() == 1 && on[0] == "_id";
@@ -348,17 +359,22 @@ async fn write(cx: &mut Cx<'_>, target: &Target, last: Document, all: Vec<Docume
     }
     for (shard, documents) in of_shards.into_iter().enumerate() {
         if !documents.is_empty() {
-            write_on(cx, shard, last.clone(), documents).await?;
+            write_on(cx, of, shard, last.clone(), documents).await?;
         }
     }
     Ok(())
 }
 
-async fn write_on(cx: &mut Cx<'_>, shard: usize, last: Document, all: Vec<Document>) -> Answer<()> {
+/// The same on one shard. Messages name the collection of the pipeline.
+async fn write_on(cx: &mut Cx<'_>, of: &str, shard: usize, last: Document, all: Vec<Document>) -> Answer<()> {
     let name = scratch::name();
     scratch::fill(cx, shard, &name, all).await?;
     let write = doc! { "aggregate": &name, "pipeline": [last], "cursor": {} };
     let outcome = cx.send(shard, Kind::Write, write).await;
     cx.send(shard, Kind::Other, doc! { "drop": &name }).await?;
-    outcome.map(|_| ())
+    match outcome {
+        Ok(_) => Ok(()),
+        Err(Failure::Refused(reply)) => Err(Failure::Refused(renamed(reply, &name, of))),
+        Err(error) => Err(error),
+    }
 }

@@ -79,7 +79,8 @@ fn refuse<T>(what: &str, namespace: &str) -> Answer<T> {
     ))
 }
 
-/// Counts the documents of each shard, with those that a moved chunk has left behind, as `mongos` does.
+/// Counts the documents of each shard. Without a condition or a hint, a shard gives the number that it keeps, in which those are that
+/// a moved chunk has left behind.
 async fn count_documents(cx: &mut Cx<'_>, namespace: &str, mut command: Document) -> Answer {
     if cx.is_in_transaction() {
         return cx.send(0, Kind::Read, command).await;
@@ -96,8 +97,13 @@ async fn count_documents(cx: &mut Cx<'_>, namespace: &str, mut command: Document
         command.insert("limit", limit + skip);
     }
     let (mut all, mut of_shards) = (0, Document::new());
+    let is_kept = filter.is_empty() && !command.contains_key("hint");
     for shard in shards {
-        let reply = cx.send(shard, Kind::Read, command.clone()).await?;
+        let mut command = command.clone();
+        if !is_kept {
+            command.insert("query", without_orphans(cx.shared, namespace, shard, &filter));
+        }
+        let reply = cx.send(shard, Kind::Read, command).await?;
         let n = count(&reply, "n");
         all += n;
         of_shards.insert(crate::catalog::SHARDS[shard], n);

@@ -1,5 +1,6 @@
-//! Copies of documents of several shards in a collection of the first one, made within a transaction: the server executes there what
-//! a router can't merge. The transaction of the router's own is aborted afterwards; that of an application deletes the copy.
+//! Copies of documents of several shards in a collection of the first one: the server executes there what a router can't merge. They
+//! are made within a transaction: one of the router's own, which is aborted afterwards, or that of the application, which deletes the
+//! copy.
 
 use crate::catalog::SCRATCH;
 use crate::reply::{Answer, documents};
@@ -52,9 +53,10 @@ pub(super) async fn of_documents(cx: &mut Cx<'_>, mut all: Vec<Document>, wraps:
         all = all.into_iter().enumerate().map(wrapped).collect();
     }
     fill(cx, 0, &name, all).await?;
-    let database = cx.database.clone();
-    if let Some(transaction) = cx.transaction() {
-        transaction.scratch.push((database, name.clone()));
+    let made = (cx.database.clone(), name.clone());
+    match cx.transaction() {
+        Some(transaction) => transaction.scratch.push(made),
+        None => cx.scratch.push(made),
     }
     Ok(name)
 }

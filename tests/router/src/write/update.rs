@@ -105,11 +105,22 @@ fn shards(cx: &Cx<'_>, namespace: &str, sharded: &Sharded, update: &Document) ->
         return Ok(shards);
     }
     let mut request = Document::new();
-    for name in ["q", "u", "c", "arrayFilters", "hint", "collation"] {
-        request.extend(update.get(name).map(|value| (name.to_owned(), value.clone())));
+    for name in [
+        "q",
+        "u",
+        "c",
+        "arrayFilters",
+        "multi",
+        "upsert",
+        "collation",
+        "hint",
+    ] {
+        let value = match name {
+            "multi" | "upsert" => Some(Bson::Boolean(false)),
+            name => update.get(name).cloned(),
+        };
+        request.extend(value.map(|value| (name.to_owned(), value)));
     }
-    request.insert("multi", false);
-    request.insert("upsert", false);
     Err(INVALID_OPTIONS.of_statement(format!(
         "A {{multi:false}} update on a sharded collection must contain an exact match on _id (and have the collection default \
          collation) or target a single shard (and have the simple collation), but this update targeted {} shards. Update request: {}, \
