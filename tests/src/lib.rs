@@ -63,6 +63,16 @@ pub async fn require_transactions(odm: &Odm) {
     }
 }
 
+/// Skips the test on a sharded cluster, where what it shows costs or says something else.
+///
+/// # Panics
+/// Where the server does not answer, and where the test is skipped.
+pub async fn require_no_cluster(odm: &Odm) {
+    if odm.server().await.unwrap().topology() == odm::server::Topology::Sharded {
+        skip("needs another deployment than a sharded cluster");
+    }
+}
+
 /// Skips the test where a `$lookup` takes no pipeline beside a field, so that the children of several parents are a query for each.
 ///
 /// # Panics

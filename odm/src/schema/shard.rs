@@ -194,15 +194,18 @@ impl Odm {
             return Ok(None);
         }
         let db = self.database();
-        let collections = self.models().iter().map(|model| model.meta.collection);
-        let namespaces: Vec<String> = collections.map(|name| format!("{}.{name}", db.name())).collect();
-        let zones = doc! { "find": "tags", "filter": { "ns": { "$in": namespaces } } };
-        let zones = existing::rows_of(&db.client().database("config"), &zones).await;
-        let sharded = match (keys, zones) {
-            (StoredShardKeys::Known(keys), Ok(zones)) => Some(distributions(db.name(), keys, &zones)),
-            (StoredShardKeys::Unknown, _) => None,
-            (_, Err(e)) if existing::code(&e) == Some(UNAUTHORIZED) => None,
-            (_, Err(e)) => return Err(e.into()),
+        let sharded = match keys {
+            StoredShardKeys::Unknown => None,
+            StoredShardKeys::Known(keys) => {
+                let collections = self.models().iter().map(|model| model.meta.collection);
+                let namespaces: Vec<String> = collections.map(|name| format!("{}.{name}", db.name())).collect();
+                let zones = doc! { "find": "tags", "filter": { "ns": { "$in": namespaces } } };
+                match existing::rows_of(&db.client().database("config"), &zones).await {
+                    Ok(zones) => Some(distributions(db.name(), keys, &zones)),
+                    Err(e) if existing::code(&e) == Some(UNAUTHORIZED) => None,
+                    Err(e) => return Err(e.into()),
+                }
+            }
         };
         Ok(Some(Cluster {
             database: db.name().to_owned(),

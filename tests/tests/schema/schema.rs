@@ -254,6 +254,7 @@ fn sync_creates_everything_and_a_second_sync_changes_nothing() {
 fn a_plan_and_a_sync_cost_two_round_trips_and_the_stored_edges_one() {
     with_db(async |t| {
         let odm = handle(&t, Model::of::<Indexed>());
+        odm_tests::require_no_cluster(&odm).await;
         odm.sync().await.unwrap();
         t.commands.clear();
         odm.plan().await.unwrap();

@@ -57,7 +57,7 @@ fn a_plan_calls_the_index_of_the_shard_key_by_that_name() {
         let config = sent.named("find");
         let config: Vec<&Doc> = config
             .iter()
-            .filter(|find| find.get_str("$db").is_ok_and(|db| db == "config"))
+            .filter(|find| find.get_str("find").is_ok_and(|name| name == "collections"))
             .collect();
         assert_eq!(config.len(), 1);
         let of_database = config[0].get_document("filter").unwrap().get_document("_id");
@@ -118,9 +118,7 @@ fn no_shard_key_is_asked_for_on_a_replica_set() {
     with_db(async |t| {
         let sent = odm_tests::fixtures::routed::Sent::default();
         let odm = sent.by(odm_tests::options(false).await, &t, models![Order]);
-        if odm.server().await.unwrap().topology() == odm::server::Topology::Sharded {
-            odm_tests::skip("needs another deployment than a sharded cluster");
-        }
+        odm_tests::require_no_cluster(&odm).await;
         odm.sync().await.unwrap();
         odm.plan().await.unwrap();
         let of_config = |command: &Doc| command.get_str("$db").is_ok_and(|db| db == "config");
