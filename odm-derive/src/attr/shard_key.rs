@@ -45,7 +45,7 @@ fn key(input: ParseStream) -> syn::Result<Key> {
         return Err(syn::Error::new(
             minus.span(),
             format!(
-                "MongoDB takes no descending field in a shard key, which has no order that a query could use. Leave the minus out: `{}`",
+                "MongoDB takes no descending field in a shard key. Leave the minus out: `{}`",
                 path.join(".")
             ),
         ));

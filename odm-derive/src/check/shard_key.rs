@@ -84,8 +84,8 @@ fn of_field(cx: &Ctxt, container: &Container, document: &Document, field: &Field
     let (Some(first), true) = (key.path.first(), field.is_read) else {
         return;
     };
-    let problem = not_there(container, field, key)
-        .or_else(|| changing(container, field, key))
+    let problem = changing(container, field, key)
+        .or_else(|| not_there(container, field, key))
         .or_else(|| collated(document, field, key));
     if let Some(problem) = problem {
         error(

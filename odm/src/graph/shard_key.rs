@@ -42,11 +42,9 @@ impl Graph {
             let Some(fields) = fields_to(shape, part, MOST_WRAPPERS) else {
                 return Some(format!("and no field `{here}` is declared"));
             };
-            if let Some(why) = fields.iter().find_map(|field| missing(field)) {
-                return Some(format!("and `{here}` {why}"));
-            }
             let field = fields.last()?;
-            if let Some(why) = self.changing(meta, field, here) {
+            let why = self.changing(meta, field, here);
+            if let Some(why) = why.or_else(|| fields.iter().find_map(|field| missing(field))) {
                 return Some(format!("and `{here}` {why}"));
             }
             shape = of_field(field);

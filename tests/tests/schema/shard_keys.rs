@@ -4,6 +4,7 @@ use mongodb::bson::{Document as Raw, doc};
 use odm::Error;
 use odm::prelude::*;
 use odm::schema::Change;
+use odm::server::Topology;
 use odm_tests::{TestDb, with_db};
 
 /// The same shop with other keys: of tenants, of their orders, and of the notes of a tenant.
@@ -173,7 +174,12 @@ fn on_a_replica_set_a_shard_key_is_an_index() {
         ] {
             assert!(plan.contains(line), "{line}\n{plan}");
         }
-        assert!(!plan.contains("distribute"), "{plan}");
+        let is_cluster = odm.server().await.unwrap().topology() == Topology::Sharded;
+        assert_eq!(
+            plan.contains("distribute it over the shards"),
+            is_cluster,
+            "{plan}"
+        );
         odm.sync().await.unwrap();
         let again = odm.plan().await.unwrap();
         assert!(again.is_empty() && again.notes().is_empty(), "{again}");
@@ -213,6 +219,176 @@ fn a_hashed_field_of_a_shard_key_is_hashed_in_the_index() {
         assert!(again.is_empty() && again.notes().is_empty(), "{again}");
         assert!(listed(&t, "shops").await.contains(&doc! { "tenant": "hashed" }));
         by_hash::used(&odm).await;
+    });
+}
+
+/// A handle on a cluster, whose models are those of the shop by hashed keys.
+async fn of_cluster(t: &TestDb) -> Odm {
+    use by_hash::{NoteBucket, Order, Shop};
+
+    let odm = Odm::new(t.db.clone(), models![Shop, Order, NoteBucket]).unwrap();
+    if odm.server().await.unwrap().topology() != Topology::Sharded {
+        odm_tests::skip("needs a sharded cluster");
+    }
+    odm
+}
+
+/// The shard keys of the collections of the test, by their names.
+async fn distributed(t: &TestDb) -> Vec<(String, Raw)> {
+    let begin = format!("{}.", t.db.name());
+    let config = t.db.client().database("config").collection::<Raw>("collections");
+    let all = config.find(doc! { "dropped": { "$ne": true } }).await.unwrap();
+    let all: Vec<Raw> = futures::TryStreamExt::try_collect(all).await.unwrap();
+    let mut own: Vec<(String, Raw)> = all
+        .iter()
+        .filter_map(|entry| {
+            let name = entry.get_str("_id").unwrap().strip_prefix(&begin)?;
+            Some((name.to_owned(), entry.get_document("key").unwrap().clone()))
+        })
+        .collect();
+    own.sort_by_key(|(name, _)| name.clone());
+    own
+}
+
+async fn admin(t: &TestDb, command: Raw) {
+    t.db.client()
+        .database("admin")
+        .run_command(command)
+        .await
+        .unwrap();
+}
+
+#[odm_tests::test]
+fn two_programs_that_sync_at_once_shard_each_collection_once() {
+    with_db(async |t| {
+        let odm = of_cluster(&t).await;
+        let plan = odm.plan().await.unwrap().to_string();
+        assert!(
+            plan.contains("`shops`: distribute it over the shards by { \"tenant\": \"hashed\" }"),
+            "{plan}"
+        );
+        let other = of_cluster(&t).await;
+        let (one, two) = tokio::join!(odm.sync(), other.sync());
+        let made = [one.unwrap(), two.unwrap()];
+        assert!(
+            made.iter().any(|made| made.to_string().contains("distribute it")),
+            "{made:?}"
+        );
+        let keys = [
+            ("note_buckets", doc! { "tenant": 1, "shop": "hashed" }),
+            ("orders", doc! { "tenant": 1, "_id": "hashed" }),
+            ("shops", doc! { "tenant": "hashed" }),
+        ];
+        assert_eq!(
+            distributed(&t).await,
+            keys.map(|(name, key)| (name.to_owned(), key))
+        );
+        let plan = odm.plan().await.unwrap();
+        assert!(
+            plan.is_empty() && plan.notes().is_empty() && plan.warning().is_none(),
+            "{plan}"
+        );
+        assert!(odm.sync().await.unwrap().is_empty());
+        by_hash::used(&odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn a_collection_with_documents_is_sharded_by_the_index_that_is_made_before() {
+    with_db(async |t| {
+        let odm = of_cluster(&t).await;
+        let shops = t.db.collection::<Raw>("shops");
+        let shop = doc! { "tenant": "acme", "slug": "north", "name": "North", "orders": 0_i64 };
+        shops.insert_one(shop).await.unwrap();
+        odm.sync().await.unwrap();
+        assert!(
+            distributed(&t)
+                .await
+                .contains(&("shops".to_owned(), doc! { "tenant": "hashed" }))
+        );
+    });
+}
+
+#[odm_tests::test]
+fn another_key_is_left_alone_and_told_with_the_command_that_changes_it() {
+    with_db(async |t| {
+        let odm = of_cluster(&t).await;
+        let name = t.db.name().to_owned();
+        // Before MongoDB 6.0.
+        let enable = doc! { "enableSharding": &name };
+        let _ = t.db.client().database("admin").run_command(enable).await;
+        admin(
+            &t,
+            doc! { "shardCollection": format!("{name}.orders"), "key": { "tenant": 1 } },
+        )
+        .await;
+        admin(
+            &t,
+            doc! { "shardCollection": format!("{name}.shops"), "key": { "slug": 1 } },
+        )
+        .await;
+        odm.sync().await.unwrap();
+        let plan = odm.plan().await.unwrap();
+        assert!(plan.is_empty(), "{plan}");
+        let notes = plan.notes().join("\n");
+        let refine = format!(
+            "db.adminCommand({{ refineCollectionShardKey: \"{name}.orders\", key: {{ \"tenant\": 1, \"_id\": \"hashed\" }} }})"
+        );
+        assert!(notes.contains(&refine), "{notes}");
+        let told = "`shops`: it is distributed by { \"slug\": 1 }, declared { \"tenant\": \"hashed\" }";
+        assert!(notes.contains(told), "{notes}");
+        assert!(
+            notes.contains("the index `slug_1` on slug, of the shard key"),
+            "{notes}"
+        );
+        let warning = plan.warning().unwrap();
+        assert!(
+            warning.contains("`orders` is distributed by { \"tenant\": 1 }"),
+            "{warning}"
+        );
+        assert!(
+            distributed(&t)
+                .await
+                .contains(&("shops".to_owned(), doc! { "slug": 1 }))
+        );
+        // Another program declares no key.
+        let plain = Odm::new(t.db.clone(), models![PlainShop])
+            .unwrap()
+            .plan()
+            .await
+            .unwrap();
+        let notes = plain.notes().join("\n");
+        assert!(
+            notes.contains("it is distributed by { \"slug\": 1 }, which is not declared"),
+            "{notes}"
+        );
+    });
+}
+
+#[derive(Document, Clone, Debug, PartialEq)]
+#[document(collection = "shops")]
+struct PlainShop {
+    id: ObjectId,
+}
+
+#[odm_tests::test]
+fn a_unique_index_in_the_way_of_a_shard_key_is_a_conflict_on_a_cluster() {
+    with_db(async |t| {
+        let odm = of_cluster(&t).await;
+        let slugs = doc! { "key": { "slug": 1 }, "name": "slugs", "unique": true };
+        t.db.run_command(doc! { "createIndexes": "shops", "indexes": [slugs] })
+            .await
+            .unwrap();
+        let refused = odm.sync().await;
+        let Err(Error::SchemaConflict {
+            collection: "shops",
+            what,
+        }) = refused
+        else {
+            panic!("{refused:?}");
+        };
+        assert!(what.contains("with the unique index `slugs` on slug"), "{what}");
+        assert!(!distributed(&t).await.iter().any(|(name, _)| name == "shops"));
     });
 }
 
@@ -605,6 +781,8 @@ struct Profile {
     language: String,
     #[field(default = "en".to_owned(), stored)]
     stored: String,
+    #[field(default = Some(1), stored)]
+    level: Option<i32>,
     #[embed(max = 5)]
     names: std::collections::BTreeMap<String, String>,
     #[field(opaque)]
@@ -630,6 +808,7 @@ keyed!(ByOption, profile.work.city);
 keyed!(InOption, profile.home.country);
 keyed!(ByDefault, profile.language);
 keyed!(ByStored, profile.stored, id);
+keyed!(ByLevel, profile.level);
 keyed!(ByAlias, profile.name);
 keyed!(ByLeftOut, profile.left);
 
@@ -720,6 +899,7 @@ fn a_key_without_one_lasting_value_in_each_document_is_refused() {
         }
         for sound in [
             models![ByStored].to_vec(),
+            models![ByLevel].to_vec(),
             models![by_hash::Shop, by_hash::Order, Snapshot].to_vec(),
         ] {
             Odm::new(t.db.clone(), sound).unwrap();
