@@ -948,6 +948,16 @@ pub mod __private {
     }
     pub use crate::api::switches::{SwitchBulk, SwitchOdm, in_database};
     pub use crate::rules::others::backfill_at_once;
+    /// To which shards the statements of a command go.
+    #[cfg(feature = "testing")]
+    pub mod targeting {
+        pub use crate::tools::testing::key_values::{
+            Edge, Interval, KeyField, KeyRange, KeyValues, ShardKey,
+        };
+        pub use crate::tools::testing::targeting::{
+            Because, Refusal, Routing, ShardKeys, Statement, statements,
+        };
+    }
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,
     };

@@ -61,7 +61,7 @@ fn is_of_all(name: &str, list: &[Bson]) -> bool {
 }
 
 /// Whether a document behind a field holds operators. It is a value otherwise, also a reference of the form `{ $ref, $id }`.
-fn is_of_operators(condition: &Document) -> bool {
+pub(crate) fn is_of_operators(condition: &Document) -> bool {
     let first = condition.keys().next();
     first.is_some_and(|name| name.starts_with('$') && !["$ref", "$id", "$db"].contains(&name.as_str()))
 }

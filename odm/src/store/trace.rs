@@ -113,17 +113,21 @@ impl Trace {
         goes_on: bool,
     ) -> impl Future<Output = Result<T>> + use<T, F> {
         let trace = self.clone();
-        work.map(move |made| {
-            let made = made.map_err(|error| trace.outcome(error));
-            if let Err(error) = &made {
-                trace.failed(error);
-            }
-            if made.is_err() || !goes_on {
-                trace.record();
-            }
-            made
-        })
-        .instrument(self.span.clone())
+        let work = work
+            .map(move |made| {
+                let made = made.map_err(|error| trace.outcome(error));
+                if let Err(error) = &made {
+                    trace.failed(error);
+                }
+                if made.is_err() || !goes_on {
+                    trace.record();
+                }
+                made
+            })
+            .instrument(self.span.clone());
+        #[cfg(feature = "testing")]
+        let work = executed::Named::new(self.operation, work);
+        work
     }
 
     fn outcome(&self, error: Error) -> Error {
@@ -244,6 +248,8 @@ impl Stream for TracedBatches {
             return Poll::Ready(None);
         }
         let _entered = this.trace.span.enter();
+        #[cfg(feature = "testing")]
+        let _executing = executed::Executing::begin(this.trace.operation);
         let next = ready!(this.batches.poll_next_unpin(cx));
         let next = next.map(|next| next.map_err(|error| this.trace.outcome(error)));
         match &next {
@@ -266,6 +272,60 @@ impl Drop for TracedBatches {
         // The first batch has been requested, also where it was not read.
         self.trace.done(self.round_trips.max(1), self.documents);
         self.trace.record();
+    }
+}
+
+/// The operation that a thread executes, for tests of an application: a record of commands names it beside each.
+#[cfg(feature = "testing")]
+pub(crate) mod executed {
+    use std::cell::Cell;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    thread_local! {
+        static OPERATION: Cell<Option<&'static str>> = const { Cell::new(None) };
+    }
+
+    /// The operation that this thread executes now.
+    pub(crate) fn operation() -> Option<&'static str> {
+        OPERATION.get()
+    }
+
+    /// One operation, until the thread goes on with another one.
+    pub(super) struct Executing(Option<&'static str>);
+
+    impl Executing {
+        pub(super) fn begin(operation: &'static str) -> Executing {
+            Executing(OPERATION.replace(Some(operation)))
+        }
+    }
+
+    impl Drop for Executing {
+        fn drop(&mut self) {
+            OPERATION.set(self.0);
+        }
+    }
+
+    /// The work of an operation.
+    pub(super) struct Named<F> {
+        operation: &'static str,
+        work: Pin<Box<F>>,
+    }
+
+    impl<F> Named<F> {
+        pub(super) fn new(operation: &'static str, work: F) -> Named<F> {
+            let work = Box::pin(work);
+            Named { operation, work }
+        }
+    }
+
+    impl<F: Future> Future for Named<F> {
+        type Output = F::Output;
+
+        fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+            let _executing = Executing::begin(self.operation);
+            self.work.as_mut().poll(context)
+        }
     }
 }
 

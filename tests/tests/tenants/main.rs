@@ -1,10 +1,12 @@
 //! Handles of one tenant, by a model: whatever is asked of one, the documents of other tenants make no difference.
 #![allow(missing_docs)]
 
+mod broadcasts;
 mod cross_check;
 mod faults;
 mod reference;
 mod statements;
+mod targeting;
 mod world;
 
 fn main() -> std::process::ExitCode {

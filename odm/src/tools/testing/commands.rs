@@ -1,5 +1,6 @@
 //! The commands that a test sent.
 
+use crate::store::trace::executed;
 use mongodb::bson::{Bson, Document};
 use mongodb::event::EventHandler;
 use mongodb::event::command::{CommandEvent, CommandStartedEvent};
@@ -35,6 +36,9 @@ pub struct Sent {
     pub collection: Option<String>,
     /// The whole command.
     pub command: Document,
+    /// The operation of the library that sent it, as its span in `tracing` names it: `get`, `update_where`. `None` for a command that
+    /// the test sent by the driver.
+    pub operation: Option<&'static str>,
 }
 
 impl Sent {
@@ -51,6 +55,7 @@ impl Sent {
             name,
             collection,
             command: event.command.clone(),
+            operation: executed::operation(),
         }
     }
 
@@ -204,6 +209,7 @@ mod tests {
             collection: command.get_str(&name).ok().map(str::to_owned),
             name,
             command,
+            operation: None,
         }
     }
 

@@ -1,7 +1,10 @@
 //! A database for one test: dropped by its guard, or by a later run.
 
+use super::broadcasts::{self, AllowedBroadcasts};
 use super::commands::Commands;
+use super::key_values::ShardKey;
 use super::scans;
+use super::targeting::ShardKeys;
 use crate::model::document::Model;
 use crate::rules::others::backfill_at_once;
 use crate::{Odm, Result};
@@ -13,6 +16,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// How the names of databases of tests begin. An id follows, which holds the time of its creation.
@@ -50,6 +54,10 @@ struct Rest {
     denies_scans: bool,
     may_scan: BTreeSet<String>,
     max_repeats: Option<usize>,
+    denies_broadcast: bool,
+    may_broadcast: AllowedBroadcasts,
+    /// The declared shard keys, once a handle was made.
+    keys: Arc<Mutex<Option<ShardKeys>>>,
     is_kept: bool,
 }
 
@@ -94,6 +102,9 @@ pub async fn database_at(uri: &str) -> TestDatabase {
         denies_scans: false,
         may_scan: BTreeSet::new(),
         max_repeats: None,
+        denies_broadcast: false,
+        may_broadcast: AllowedBroadcasts::default(),
+        keys: Arc::default(),
         is_kept: false,
     };
     let mut recorded = rest.options.clone();
@@ -186,6 +197,9 @@ impl TestDatabase {
         backfill_at_once();
         let odm = Odm::new(self.db.clone(), models)?;
         odm.sync().await?;
+        if let Some(rest) = &self.rest {
+            rest.declare(&odm);
+        }
         self.commands.clear();
         Ok(odm)
     }
@@ -238,6 +252,61 @@ impl TestDatabase {
         self
     }
 
+    /// Fails the test at its end where a statement that it sent goes to all shards of a collection with a declared shard key
+    /// (`#[document(shard_key(…))]`), or is one that a router of a sharded cluster refuses because of the key.
+    ///
+    /// Both follow from the statement and the declarations of the models that [`odm`](TestDatabase::odm) was given, so the test runs on
+    /// any server. A statement that names a field of the key by an equality or by `$in` goes to the shards of these values; one that
+    /// names the first field alone goes to those that have documents of it, and is none of those that fail. Statements that the
+    /// library sends by itself count, for instance of copies and references.
+    ///
+    /// What fails names the operation, the collection, the command, and the field of the key that is not known. It becomes known
+    /// by a handle that is [`scoped`](Odm::scoped) to the field, by the condition of the operation, or by the document that is given.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn test() -> odm::Result<()> {
+    /// // With `#[document(shard_key(owner, hashed(id)))]` of the account:
+    /// let db = odm::testing::database().await.deny_broadcast().allow_broadcast("count", "accounts");
+    /// let odm = db.odm(models![Account]).await?;
+    ///
+    /// let owner = ObjectId::new();
+    /// let of_owner = odm.scoped(Account::paths().owner, owner)?.collection::<Account>();
+    /// of_owner.get(1).await?; // goes to one shard
+    ///
+    /// let accounts = odm.collection::<Account>();
+    /// accounts.find_all().count().await?; // goes to all shards, which is allowed
+    /// accounts.get(1).await?; // goes to all shards: `close` fails
+    /// db.close().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn deny_broadcast(mut self) -> Self {
+        if let Some(rest) = &mut self.rest {
+            rest.denies_broadcast = true;
+        }
+        self
+    }
+
+    /// Lets an operation send statements to all shards of one collection. Both are named as in what
+    /// [`deny_broadcast`](TestDatabase::deny_broadcast) says: the operation by its name in `tracing`, a command of the driver by its own.
+    #[must_use]
+    pub fn allow_broadcast(mut self, operation: &str, collection: &str) -> Self {
+        if let Some(rest) = &mut self.rest {
+            rest.may_broadcast.allow(operation, Some(collection));
+        }
+        self
+    }
+
+    /// Lets an operation send statements to all shards of every collection: `audit`, which reads them whole.
+    #[must_use]
+    pub fn allow_broadcasts_by(mut self, operation: &str) -> Self {
+        if let Some(rest) = &mut self.rest {
+            rest.may_broadcast.allow(operation, None);
+        }
+        self
+    }
+
     /// Leaves the database where it is, and prints its name: to look at what a test wrote.
     #[must_use]
     pub fn keep(mut self) -> Self {
@@ -248,8 +317,8 @@ impl TestDatabase {
         self
     }
 
-    /// Each breach of [`deny_scans`](TestDatabase::deny_scans) and
-    /// [`max_repeats`](TestDatabase::max_repeats): a sentence each.
+    /// Each breach of [`deny_scans`](TestDatabase::deny_scans), [`max_repeats`](TestDatabase::max_repeats) and
+    /// [`deny_broadcast`](TestDatabase::deny_broadcast): a sentence each.
     ///
     /// # Errors
     /// A command of the test that the server does not explain: [`Error::Driver`](crate::Error::Driver).
@@ -305,10 +374,29 @@ impl Rest {
                     }),
             );
         }
+        if self.denies_broadcast {
+            let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            faults.extend(broadcasts::faults(
+                &self.commands.all(),
+                keys.as_ref(),
+                &self.may_broadcast,
+            ));
+        }
         if self.denies_scans {
             faults.extend(self.scans(db).await?);
         }
         Ok(faults)
+    }
+
+    /// Adds the shard keys that the models of a handle declare.
+    fn declare(&self, odm: &Odm) {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = keys.get_or_insert_default();
+        for model in odm.models() {
+            if let Some(key) = ShardKey::of(model.meta) {
+                keys.insert(model.meta.collection.to_owned(), key);
+            }
+        }
     }
 
     async fn scans(&self, db: &Database) -> mongodb::error::Result<Vec<String>> {

@@ -32,6 +32,8 @@
 //! - [`Commands`] counts and prints the commands that the test sent.
 //! - [`TestDatabase::deny_scans`] fails the test where a command reads a whole collection, [`TestDatabase::max_repeats`] where it
 //!   sends one shape of command too often: a query in a loop (N+1).
+//! - [`TestDatabase::deny_broadcast`] fails it where a statement goes to all shards of a collection with a declared shard key. No
+//!   sharded cluster is needed.
 //!
 //! # The server
 //!
@@ -42,9 +44,12 @@
 //!
 //! Without either, [`database`] panics with one sentence that says what to run.
 
+mod broadcasts;
 mod commands;
 mod database;
+pub(crate) mod key_values;
 mod scans;
+pub(crate) mod targeting;
 
 pub use commands::{Commands, Sent};
 pub use database::{TestDatabase, database, database_at};

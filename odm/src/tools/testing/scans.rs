@@ -109,6 +109,7 @@ mod tests {
             collection: command.get_str(&name).ok().map(str::to_owned),
             name,
             command,
+            operation: None,
         }
     }
 
