@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use odm_router::{Router, RouterOptions};
 
 use crate::ServerArgs;
 use crate::process::{Process, exit_code};
@@ -47,6 +48,8 @@ pub struct Job {
     variables: Vec<(&'static str, OsString)>,
     /// Whether all test binaries are run, several side by side, in place of `run`.
     is_suite: bool,
+    /// Whether a router of a sharded cluster stands before the server.
+    has_router: bool,
 }
 
 impl Job {
@@ -72,6 +75,7 @@ impl Job {
             run,
             variables: Vec::new(),
             is_suite: false,
+            has_router: false,
         })
     }
 
@@ -104,6 +108,7 @@ impl Job {
             run,
             variables: Vec::new(),
             is_suite,
+            has_router: false,
         }
     }
 
@@ -143,6 +148,15 @@ impl Job {
             run,
             variables: Vec::new(),
             is_suite: false,
+            has_router: false,
+        }
+    }
+
+    /// The same through a router, which plays `mongos` before the server.
+    pub fn through_router(self) -> Self {
+        Self {
+            has_router: true,
+            ..self
         }
     }
 }
@@ -174,14 +188,29 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
     }
     let lanes = if job.is_suite { suite::lanes() } else { 1 };
     let mut servers = server::obtain_for_lanes(source, options.keep, lanes).await?;
+    let mut routers = Vec::new();
+    if job.has_router {
+        for server in &servers {
+            routers.push(Routed::start(server).await?);
+        }
+    }
     step(format!("running {}", job.name));
-    let code = match servers.first() {
+    let routed: Vec<_> = routers.iter().map(|router| &router.server).collect();
+    let asked = if job.has_router {
+        routed
+    } else {
+        servers.iter().collect()
+    };
+    let code = match asked.first() {
         Some(_) if job.is_suite => {
-            let of_lanes: Vec<_> = servers.iter().cycle().take(lanes).collect();
+            let of_lanes: Vec<_> = asked.iter().copied().cycle().take(lanes).collect();
             suite::run(&of_lanes, &job.variables).await?
         }
-        server => run(&job.run, &job.variables, server).await?,
+        server => run(&job.run, &job.variables, server.copied()).await?,
     };
+    for router in routers {
+        router.router.stop().await?;
+    }
     match code {
         0 => step(format!("{} succeeded", job.name)),
         _ => step(format!("{} failed (exit code {code})", job.name)),
@@ -190,6 +219,22 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
         step(obituary);
     }
     Ok(code)
+}
+
+/// A router before a server, and how it is asked.
+struct Routed {
+    router: Router,
+    server: server::Server,
+}
+
+impl Routed {
+    async fn start(server: &server::Server) -> Result<Routed> {
+        let router = Router::start(server.uri(), RouterOptions::default()).await;
+        let router = router.context("the router does not start")?;
+        let source = server::Source::Uri(router.uri());
+        let server = server::obtain(source, server::Home::Temporary { keep: false }).await?;
+        Ok(Routed { router, server })
+    }
 }
 
 async fn run(
@@ -238,6 +283,12 @@ mod tests {
         assert!(!test(&["-p", "odm"]).is_suite && !test(&["--", "--list"]).is_suite);
         assert!(!Job::demo(None, None, false)?.is_suite && !Job::bench(Vec::new()).is_suite);
         Ok(())
+    }
+
+    #[test]
+    fn a_router_stands_before_the_server_where_it_is_asked_for() {
+        assert!(test(&[]).through_router().has_router && !test(&[]).has_router);
+        assert!(test(&[]).through_router().at_full_length().has_router);
     }
 
     #[test]
