@@ -15,20 +15,17 @@
 
 use crate::{filters, uri};
 use mongodb::Client;
-use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Document, RawDocument, doc};
 use mongodb::options::{ClientOptions, ServerAddress, ServerMonitoringMode};
+use odm_router::wire::{self, HEADER, MORE_TO_COME, OP_MSG, body, message, number, packed, whole};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-
-const HEADER: usize = 16;
-const OP_MSG: i32 = 2013;
-const MORE_TO_COME: u32 = 2;
 
 /// The driver's own traffic.
 const UNCOUNTED: [&str; 8] = [
@@ -531,7 +528,7 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
                     shared.open.lock().unwrap().remove(&key);
                     abort(&shared.server, ending).await;
                 }
-                let to = self::number(&request, 4).unwrap_or_default();
+                let to = wire::number(&request, 4).unwrap_or_default();
                 if client.write_all(&packed(&answer, to)).await.is_err() {
                     return;
                 }
@@ -575,7 +572,7 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
         if number > 0 {
             shared.hold(number, Moment::BeforeReply).await;
         }
-        let to = self::number(&request, 4).unwrap_or_default();
+        let to = wire::number(&request, 4).unwrap_or_default();
         let answer = match shared.looks {
             Looks::Standalone if command.as_ref().is_some_and(is_greeting) => {
                 standalone(&answer, to).unwrap_or(answer)
@@ -592,20 +589,6 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
             return;
         }
     }
-}
-
-async fn message(stream: &mut TcpStream) -> Option<Vec<u8>> {
-    let mut length = [0; 4];
-    stream.read_exact(&mut length).await.ok()?;
-    let all = usize::try_from(i32::from_le_bytes(length)).ok()?;
-    let mut message = vec![0; all.max(HEADER)];
-    message[..4].copy_from_slice(&length);
-    stream.read_exact(&mut message[4..]).await.ok()?;
-    Some(message)
-}
-
-fn number(message: &[u8], at: usize) -> Option<i32> {
-    Some(i32::from_le_bytes(message.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// The request of a message.
@@ -653,46 +636,6 @@ impl Command {
     }
 }
 
-/// The section of a message that is the command itself.
-fn body(message: &[u8]) -> Option<&[u8]> {
-    let mut at = HEADER + 4;
-    loop {
-        let length = usize::try_from(number(message, at + 1)?).ok()?;
-        if *message.get(at)? == 0 {
-            return message.get(at + 1..at + 1 + length);
-        }
-        at += 1 + length;
-    }
-}
-
-/// The command of a message with the lists that stand in sections of their own.
-fn whole(message: &[u8]) -> Option<Document> {
-    if number(message, 12)? != OP_MSG {
-        return None;
-    }
-    let mut command = Document::try_from(RawDocument::from_bytes(body(message)?).ok()?).ok()?;
-    let mut at = HEADER + 4;
-    while let Some(kind) = message.get(at) {
-        let length = usize::try_from(number(message, at + 1)?).ok()?;
-        let section = message.get(at + 5..at + 1 + length)?;
-        if *kind == 1 {
-            let end = section.iter().position(|byte| *byte == 0)?;
-            let name = std::str::from_utf8(&section[..end]).ok()?;
-            let mut list = Vec::new();
-            let mut rest = &section[end + 1..];
-            while !rest.is_empty() {
-                let size = usize::try_from(number(rest, 0)?).ok()?;
-                let one = RawDocument::from_bytes(rest.get(..size)?).ok()?;
-                list.push(Document::try_from(one).ok()?);
-                rest = &rest[size..];
-            }
-            command.insert(name, list);
-        }
-        at += 1 + length;
-    }
-    Some(command)
-}
-
 /// Whether an answer says that another transaction has written the same document.
 fn is_conflict(answer: &[u8]) -> bool {
     const WRITE_CONFLICT: i32 = 112;
@@ -736,19 +679,6 @@ fn router(answer: &[u8], to: i32) -> Option<Vec<u8>> {
     Some(packed(&answer, to))
 }
 
-/// A document as a message, in answer to another or to none.
-fn packed(document: &Document, to: i32) -> Vec<u8> {
-    let body = RawDocumentBuf::try_from(document).unwrap();
-    let mut message = Vec::new();
-    let length = HEADER + 4 + 1 + body.as_bytes().len();
-    for part in [length as i32, 1, to, OP_MSG, 0] {
-        message.extend(part.to_le_bytes());
-    }
-    message.push(0);
-    message.extend(body.as_bytes());
-    message
-}
-
 /// Ends a transaction whose process is dead.
 async fn abort(server: &str, command: Document) {
     let options = ClientOptions::parse(uri()).await.unwrap();
@@ -762,8 +692,8 @@ async fn abort(server: &str, command: Document) {
     }
     let mut stream = TcpStream::connect(server).await.unwrap();
     stream.write_all(&packed(&command, 0)).await.unwrap();
-    let answer = self::message(&mut stream).await.expect("the server answers");
-    let answer = RawDocument::from_bytes(self::body(&answer).unwrap()).unwrap();
+    let answer = message(&mut stream).await.expect("the server answers");
+    let answer = RawDocument::from_bytes(body(&answer).unwrap()).unwrap();
     // 251: there is no such transaction, since a command of it has failed; 225, 256: the session is at a later one, or this
     // one is committed.
     let answer = Document::try_from(answer).unwrap();

@@ -64,6 +64,10 @@ enum Command {
         /// the tests of thousands of documents (ODM_LONG_TESTS).
         #[arg(long, conflicts_with = "failover")]
         full: bool,
+        /// Run the tests through a router, which plays `mongos` before the server: see `tests/router`. Nothing is sharded unless a
+        /// test does so.
+        #[arg(long, conflicts_with = "failover")]
+        router: bool,
         /// Arguments for `cargo test`, which then runs one test binary after the other; with `-p`, only the packages named
         /// are tested.
         #[arg(last = true, value_name = "ARGS")]
@@ -141,9 +145,14 @@ async fn execute(command: Command) -> anyhow::Result<u8> {
             failover: true, args, ..
         } => failover::run(&server::Environment::read(), args).await,
         Command::Test {
-            server, full, args, ..
+            server,
+            full,
+            router,
+            args,
+            ..
         } => {
             let job = run::Job::test(args);
+            let job = if router { job.through_router() } else { job };
             let job = if full { job.at_full_length() } else { job };
             let code = run::with_server(server, job).await;
             workspace::step(
@@ -183,6 +192,7 @@ mod tests {
                     server,
                     failover: false,
                     full: false,
+                    router: false,
                     args,
                 },
         }) = cli
@@ -213,6 +223,25 @@ mod tests {
             "{cli:?}"
         );
         assert!(Cli::try_parse_from(["xtask", "test", "--full", "--failover"]).is_err());
+    }
+
+    #[test]
+    fn a_router_stands_before_any_server_but_that_of_the_failover_tests() {
+        let cli = Cli::try_parse_from(["xtask", "test", "--router", "--server", "uri", "--full"]);
+        assert!(
+            matches!(
+                &cli,
+                Ok(Cli {
+                    command: Command::Test {
+                        router: true,
+                        full: true,
+                        ..
+                    }
+                })
+            ),
+            "{cli:?}"
+        );
+        assert!(Cli::try_parse_from(["xtask", "test", "--router", "--failover"]).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use odm_router::{Router, RouterOptions};
 
 use crate::ServerArgs;
 use crate::process::{Process, exit_code};
@@ -50,6 +51,8 @@ pub struct Job {
     variables: Vec<(&'static str, OsString)>,
     /// Whether all test binaries are run, several side by side, in place of `run`.
     is_suite: bool,
+    /// Whether a router of a sharded cluster stands before the server.
+    has_router: bool,
 }
 
 impl Job {
@@ -75,6 +78,7 @@ impl Job {
             run,
             variables: Vec::new(),
             is_suite: false,
+            has_router: false,
         })
     }
 
@@ -107,6 +111,7 @@ impl Job {
             run,
             variables: Vec::new(),
             is_suite,
+            has_router: false,
         }
     }
 
@@ -146,6 +151,15 @@ impl Job {
             run,
             variables: Vec::new(),
             is_suite: false,
+            has_router: false,
+        }
+    }
+
+    /// The same through a router, which plays `mongos` before the server.
+    pub fn through_router(self) -> Self {
+        Self {
+            has_router: true,
+            ..self
         }
     }
 }
@@ -177,11 +191,17 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
     }
     let lanes = if job.is_suite { suite::lanes() } else { 1 };
     let mut servers = server::obtain_for_lanes(source.clone(), options.keep, lanes).await?;
+    let mut routers = routers(&job, &servers).await?;
     step(format!("running {}", job.name));
     let code = if job.is_suite {
         let suite = Suite::new().await?;
         for restarts in 0.. {
-            let of_lanes: Vec<_> = servers.iter().cycle().take(lanes).collect();
+            let asked: Vec<&Server> = if routers.is_empty() {
+                servers.iter().collect()
+            } else {
+                routers.iter().map(|router| &router.server).collect()
+            };
+            let of_lanes: Vec<&Server> = asked.into_iter().cycle().take(lanes).collect();
             let silent = server::any_silent(&servers);
             tokio::select! {
                 ended = suite.run(&of_lanes, &job.variables) => {
@@ -193,13 +213,17 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
                     step("a server that was started here has not answered for three minutes: the tests that it served are run again");
                 }
             }
+            stop(std::mem::take(&mut routers)).await?;
             drop(std::mem::take(&mut servers));
             servers = server::obtain_for_lanes(source.clone(), options.keep, lanes).await?;
+            routers = self::routers(&job, &servers).await?;
         }
         suite.report()
     } else {
-        run(&job.run, &job.variables, servers.first()).await?
+        let routed = routers.first().map(|router| &router.server);
+        run(&job.run, &job.variables, routed.or(servers.first())).await?
     };
+    stop(routers).await?;
     match code {
         0 => step(format!("{} succeeded", job.name)),
         _ => step(format!("{} failed (exit code {code})", job.name)),
@@ -208,6 +232,40 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
         step(obituary);
     }
     Ok(code)
+}
+
+/// A router before a server, and how it is asked.
+struct Routed {
+    router: Router,
+    server: server::Server,
+}
+
+impl Routed {
+    async fn start(server: &server::Server) -> Result<Routed> {
+        let router = Router::start(server.uri(), RouterOptions::default()).await;
+        let router = router.context("the router does not start")?;
+        let source = server::Source::Uri(router.uri());
+        let server = server::obtain(source, server::Home::Temporary { keep: false }).await?;
+        Ok(Routed { router, server })
+    }
+}
+
+/// A router before each of the servers, where the job asks for routers.
+async fn routers(job: &Job, servers: &[Server]) -> Result<Vec<Routed>> {
+    let mut routers = Vec::new();
+    if job.has_router {
+        for server in servers {
+            routers.push(Routed::start(server).await?);
+        }
+    }
+    Ok(routers)
+}
+
+async fn stop(routers: Vec<Routed>) -> Result<()> {
+    for router in routers {
+        router.router.stop().await?;
+    }
+    Ok(())
 }
 
 async fn run(
@@ -256,6 +314,12 @@ mod tests {
         assert!(!test(&["-p", "odm"]).is_suite && !test(&["--", "--list"]).is_suite);
         assert!(!Job::demo(None, None, false)?.is_suite && !Job::bench(Vec::new()).is_suite);
         Ok(())
+    }
+
+    #[test]
+    fn a_router_stands_before_the_server_where_it_is_asked_for() {
+        assert!(test(&[]).through_router().has_router && !test(&[]).has_router);
+        assert!(test(&[]).through_router().at_full_length().has_router);
     }
 
     #[test]
