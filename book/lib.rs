@@ -111,6 +111,7 @@ pages! {
     operations => "src/operations.md";
     watching => "src/watching.md";
     runbook => "src/runbook.md";
+    growing => "src/growing.md";
     servers => "src/servers.md";
     cost => "src/cost.md";
     benchmark => "src/benchmark.md";

@@ -535,7 +535,7 @@ pub enum Error {
         source: Box<mongodb::error::Error>,
     },
 
-    /// The change would give `_id`, or a field of a shard key where the server does not allow it, another value.
+    /// The change would give `_id`, a field of a shard key, or one that is the same in referenced documents (`same(field)`), another value.
     #[error(
         "{collection}: `{field}` can't be changed: insert a new document with the other value, and delete this one"
     )]

@@ -196,12 +196,12 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
     let code = if job.is_suite {
         let suite = Suite::new().await?;
         for restarts in 0.. {
-            let asked: Vec<&Server> = if routers.is_empty() {
+            let asked: Vec<&server::Server> = if routers.is_empty() {
                 servers.iter().collect()
             } else {
                 routers.iter().map(|router| &router.server).collect()
             };
-            let of_lanes: Vec<&Server> = asked.into_iter().cycle().take(lanes).collect();
+            let of_lanes: Vec<&server::Server> = asked.into_iter().cycle().take(lanes).collect();
             let silent = server::any_silent(&servers);
             tokio::select! {
                 ended = suite.run(&of_lanes, &job.variables) => {
@@ -251,7 +251,7 @@ impl Routed {
 }
 
 /// A router before each of the servers, where the job asks for routers.
-async fn routers(job: &Job, servers: &[Server]) -> Result<Vec<Routed>> {
+async fn routers(job: &Job, servers: &[server::Server]) -> Result<Vec<Routed>> {
     let mut routers = Vec::new();
     if job.has_router {
         for server in servers {

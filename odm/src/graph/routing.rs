@@ -1,7 +1,7 @@
 //! Which fields of documents give the shard keys of the documents that they refer to.
 //!
 //! A statement that names a document by its `_id` alone is sent to all shards, unless `_id` is the shard key. The other fields of the
-//! key are known by `same(field)`, which every write checks, and by copies of these fields: a shard key changes by `move_to` alone.
+//! key are known by `same(field)`, which every write checks, and by copies of these fields: no update changes a shard key.
 
 use crate::graph::Graph;
 use crate::graph::edge::{Edge, ReferenceTarget};
@@ -48,13 +48,13 @@ enum KeySource {
 }
 
 impl Routing {
-    /// The fields that only `move_to` changes: those of the shard key, and those that are the same in other documents.
+    /// The fields that no update changes: those of the shard key, and those that are the same in other documents.
     pub(crate) fn fixed(&self) -> impl Iterator<Item = &'static str> {
         let more = self.same.iter().filter(|name| !self.key.contains(name));
         self.key.iter().chain(more).copied()
     }
 
-    /// The fields of a document that only `move_to` changes, as a condition, where it has all of them.
+    /// The fields of a document that no update changes, as a condition, where it has all of them.
     pub(crate) fn fixed_in(&self, document: &RawDocument) -> Option<Document> {
         let fields = self.fixed().map(|name| {
             let value = Bson::try_from(at(document, name)?).ok()?;

@@ -198,7 +198,8 @@ impl Odm {
             StoredShardKeys::Unknown => None,
             StoredShardKeys::Known(keys) => {
                 let collections = self.models().iter().map(|model| model.meta.collection);
-                let namespaces: Vec<String> = collections.map(|name| format!("{}.{name}", db.name())).collect();
+                let namespaces: Vec<String> =
+                    collections.map(|name| format!("{}.{name}", db.name())).collect();
                 let zones = doc! { "find": "tags", "filter": { "ns": { "$in": namespaces } } };
                 match existing::rows_of(&db.client().database("config"), &zones).await {
                     Ok(zones) => Some(distributions(db.name(), keys, &zones)),

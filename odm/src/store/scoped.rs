@@ -285,17 +285,10 @@ impl Odm {
         if sets && changed == name && own.is_some_and(|(_, own)| is_same(Some(operand), own)) {
             return Ok(());
         }
-        Err(Error::Query {
+        Err(Error::Immutable {
             collection: meta.collection,
-            message: if routing.key.contains(&name) {
-                format!(
-                    "`{name}` is a part of the shard key, which no update changes: use `move_to`, which moves one document"
-                )
-            } else {
-                format!(
-                    "`{name}` is the same in the documents that this one refers to (`same`), so no update changes it: insert another document"
-                )
-            },
+            field: name.to_owned(),
+            source: None,
         })
     }
 

@@ -35,7 +35,11 @@ struct Order {
 }
 
 #[derive(Document, Clone, Debug, PartialEq)]
-#[document(collection = "products", shard_key(tenant), index(fields(tenant, slug), unique))]
+#[document(
+    collection = "products",
+    shard_key(tenant),
+    index(fields(tenant, slug), unique)
+)]
 struct Product {
     id: ObjectId,
     #[field(scope)]
@@ -94,7 +98,9 @@ async fn of_tenant(odm: &Odm, tenant: &str) -> odm::Result<(Customer, Order)> {
     let hot = hot.await?;
 
     let first = orders.insert(order(&kate, &[&tea], 1)).await?;
-    orders.insert_many((2..6).map(|n| order(&kate, &[&tea, &cup], n))).await?;
+    orders
+        .insert_many((2..6).map(|n| order(&kate, &[&tea, &cup], n)))
+        .await?;
     let stored = customers.get(&kate).await?.expect("is there");
     assert_eq!((stored.orders, stored.newest.len()), (5, 3));
 
@@ -104,7 +110,11 @@ async fn of_tenant(odm: &Odm, tenant: &str) -> odm::Result<(Customer, Order)> {
     assert_eq!(copied.customer_name, "Kate Monster");
 
     // Reads, joins and pages.
-    let found = orders.find(|o| o.total.gte(2)).include(|o| o.customer).all().await?;
+    let found = orders
+        .find(|o| o.total.gte(2))
+        .include(|o| o.customer)
+        .all()
+        .await?;
     assert_eq!(found.len(), 4);
     assert_eq!(orders.children_of(&kate).count().await?, 5);
     let page = orders.find_all().sort(|o| o.at.desc()).page(2).await?;
@@ -115,10 +125,18 @@ async fn of_tenant(odm: &Odm, tenant: &str) -> odm::Result<(Customer, Order)> {
     orders.update(first.id).inc(|o| o.total, 10).await?;
     let read = orders.get(first.id).await?.expect("is there");
     orders.update(&read).set(|o| o.total, 20).await?;
-    orders.update_where(|o| o.total.lt(4)).push(|o| o.products, cup.to_ref()).await?;
+    orders
+        .update_where(|o| o.total.lt(4))
+        .push(|o| o.products, cup.to_ref())
+        .await?;
     let read = orders.get(first.id).await?.expect("is there");
     let replaced = orders.replace(Order { total: 7, ..read }).await?;
-    orders.save(Order { total: 8, ..replaced.clone() }).await?;
+    orders
+        .save(Order {
+            total: 8,
+            ..replaced.clone()
+        })
+        .await?;
 
     // Links, and deletions that keep or remove documents.
     products.update(cup.id).push(|p| p.tags, hot.to_ref()).await?;
@@ -136,7 +154,10 @@ async fn of_tenant(odm: &Odm, tenant: &str) -> odm::Result<(Customer, Order)> {
         let orders = tx.collection::<Order>();
         orders.insert(order(&kate, &[&tea], 30)).await?;
         orders.update(first.id).inc(|o| o.total, 1).await?;
-        tx.collection::<Customer>().update(kate.id).set(|c| c.name, "K.").await
+        tx.collection::<Customer>()
+            .update(kate.id)
+            .set(|c| c.name, "K.")
+            .await
     });
     moved.await?;
     let kate = customers.get(kate.id).await?.expect("is there");
@@ -153,7 +174,12 @@ async fn with_documents(odm: &Odm, kate: &Customer, first: &Order) -> odm::Resul
     let read = orders.get(first).await?.expect("is there");
     let read = orders.replace(Order { total: 1, ..read }).await?;
     orders.delete(&read).await?;
-    customers.replace(Customer { name: "Kate".into(), ..kate.clone() }).await?;
+    customers
+        .replace(Customer {
+            name: "Kate".into(),
+            ..kate.clone()
+        })
+        .await?;
     Ok(())
 }
 
