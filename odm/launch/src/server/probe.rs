@@ -220,9 +220,10 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_does_not_answer_is_silent() -> Result<()> {
         let uri = direct_uri(super::super::free_port()?);
-        let silent = until_silent(&[&uri], Duration::from_millis(1));
+        let uris = [uri.as_str()];
+        let silent = until_silent(&uris, Duration::from_millis(1));
         timeout_at(Instant::now() + 4 * PATIENCE, silent).await?;
-        let waiting = until_silent(&[&uri], 60 * PATIENCE);
+        let waiting = until_silent(&uris, 60 * PATIENCE);
         assert!(timeout_at(Instant::now(), waiting).await.is_err());
         Ok(())
     }
