@@ -472,7 +472,7 @@ fn the_index_of_a_shard_key_is_left_out_where_another_one_begins_with_the_key() 
             of(&t, models![ByPath]).await,
             [doc! { "address.land": 1, "_id": 1 }]
         );
-        assert_eq!(of(&t, models![ById]).await, [Raw::new(); 0]);
+        assert!(of(&t, models![ById]).await.is_empty());
         assert_eq!(of(&t, models![ByHashedId]).await, [doc! { "_id": "hashed" }]);
         assert_eq!(
             of(&t, models![WithLonger]).await,
