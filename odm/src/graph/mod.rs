@@ -16,6 +16,7 @@ pub(crate) mod names;
 pub(crate) mod others;
 mod reads;
 pub(crate) mod routing;
+mod same;
 pub(crate) mod shard_key;
 pub(crate) mod sync;
 #[cfg(test)]

@@ -3,14 +3,11 @@
 //! A statement that names a document by its `_id` alone is sent to all shards, unless `_id` is the shard key. The other fields of the
 //! key are known by `same(field)`, which every write checks, and by copies of these fields: no update changes a shard key.
 
-use crate::graph::Graph;
 use crate::graph::edge::{Edge, ReferenceTarget};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::FieldMeta;
-use crate::model::shape;
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
-use std::collections::HashMap;
 
 /// The values of the fields of a shard key but `_id`, in the order of the key; `None` is not known.
 pub(crate) type Route = Vec<Option<Key>>;
@@ -27,7 +24,7 @@ pub(crate) struct Routing {
     /// The references to documents of which some field of the shard key is known.
     pub(crate) targets: Vec<TargetRoute>,
     /// The fields that are the same in referenced documents, or in those that refer to it.
-    same: Vec<&'static str>,
+    pub(super) same: Vec<&'static str>,
 }
 
 /// Where a document has the fields of the shard key of a document that it refers to.
@@ -35,11 +32,12 @@ pub(crate) struct Routing {
 pub(crate) struct TargetRoute {
     pub(crate) target: ReferenceTarget,
     /// For each field of the target's key.
-    sources: Vec<KeySource>,
+    pub(super) sources: Vec<KeySource>,
 }
 
+/// Where a document has one field of that key.
 #[derive(Clone, Copy, Debug)]
-enum KeySource {
+pub(super) enum KeySource {
     Unknown,
     /// A field of the document.
     Own(&'static str),
@@ -141,132 +139,12 @@ pub(crate) fn key_at(document: &RawDocument, name: &str) -> Option<Key> {
     at(document, name).map(Key::of)
 }
 
-impl Graph {
-    /// What documents of this type say of shard keys, if they say anything.
-    pub(crate) fn routing(&self, meta: &DocumentMeta) -> Option<&Routing> {
-        self.routings.get(meta.collection)
-    }
-
-    /// Whether any model says something of shard keys.
-    pub(crate) fn has_routings(&self) -> bool {
-        !self.routings.is_empty()
-    }
-
-    /// Works out which fields give shard keys.
-    ///
-    /// # Errors
-    /// `same` with fields that one of the two documents does not have, and of a reference that is not checked, in sentences.
-    pub(super) fn find_routings(&mut self, problems: &mut Vec<String>) {
-        self.edges.iter().for_each(|edge| check_same(edge, problems));
-        let is_any = self.models.iter().any(|meta| meta.shard_key.is_some())
-            || self.edges.iter().any(|edge| !edge.reference.same.is_empty());
-        if !is_any || !problems.is_empty() {
-            return;
-        }
-        let mut routings: HashMap<&'static str, Routing> = HashMap::new();
-        for meta in self.models.iter() {
-            let routing = routings.entry(meta.collection).or_default();
-            routing.key = meta.key_beside_id().collect();
-            for edge in self.incoming(meta) {
-                add(&mut routing.named_by, Some(edge.by()).filter(|by| *by != "_id"));
-                add(&mut routing.same, same(edge));
-            }
-            for edge in self.outgoing(meta) {
-                add(&mut routing.same, same(edge));
-                routing.targets.extend(target_routes(edge));
-            }
-            let copies = routing.targets.iter().flat_map(|route| {
-                let edge = &self[route.target.edge];
-                route.sources.iter().filter_map(|source| match source {
-                    KeySource::Beside(name) => Some(edge.beside(name)),
-                    KeySource::Unknown | KeySource::Own(_) => None,
-                })
-            });
-            let read = routing.fixed().map(str::to_owned).chain(copies).collect();
-            routing.read = read;
-        }
-        routings.retain(|_, routing| !routing.read.is_empty());
-        self.routings = routings.into();
-    }
-}
-
-fn add(all: &mut Vec<&'static str>, more: impl IntoIterator<Item = &'static str>) {
-    for name in more {
-        if !all.contains(&name) {
-            all.push(name);
-        }
-    }
-}
-
 /// The stored names of the fields in `same(…)`.
 pub(crate) fn same(edge: &Edge) -> impl Iterator<Item = &'static str> {
     let fields = edge.reference.same.iter();
     fields.filter_map(|rust| own_field(edge.holder, rust).map(|field| field.name))
 }
 
-fn own_field(meta: &DocumentMeta, rust: &str) -> Option<&'static FieldMeta> {
+pub(super) fn own_field(meta: &DocumentMeta, rust: &str) -> Option<&'static FieldMeta> {
     meta.fields().iter().find(|field| field.rust == rust)
-}
-
-fn target_routes(edge: &Edge) -> impl Iterator<Item = TargetRoute> {
-    edge.targets.iter().filter_map(|target| {
-        let sources: Vec<KeySource> = target
-            .meta
-            .key_beside_id()
-            .map(|name| {
-                let copy = edge.copies.iter().find(|copy| copy.source == name);
-                match (same(edge).find(|same| *same == name), copy) {
-                    (Some(own), _) => KeySource::Own(own),
-                    (None, Some(copy)) if !edge.list => KeySource::Beside(copy.name),
-                    (None, _) => KeySource::Unknown,
-                }
-            })
-            .collect();
-        let is_known = sources.iter().any(|source| !matches!(source, KeySource::Unknown));
-        is_known.then_some(TargetRoute {
-            target: *target,
-            sources,
-        })
-    })
-}
-
-fn check_same(edge: &Edge, problems: &mut Vec<String>) {
-    let label = format!("{}.{}", edge.holder.name, edge.path);
-    if !edge.reference.same.is_empty() && !edge.reference.check {
-        problems.push(format!(
-            "`{label}` has `same`, which every write compares with the document that it names, and `check = false`, by which there need \
-             be none: leave out one of them"
-        ));
-    }
-    for name in edge.reference.same {
-        let Some(own) = own_field(edge.holder, name) else {
-            problems.push(format!(
-                "`{label}` has `same({name})`, and `{}` has no field `{name}`: `same` names fields of the whole document, as in Rust",
-                edge.holder.name
-            ));
-            continue;
-        };
-        let shape = (own.shape)();
-        if !own.required || matches!(shape, shape::Shape::Optional(_)) {
-            problems.push(format!(
-                "`{label}` has `same({name})`, and `{}.{name}` may be missing or `null`: the other document is found by its value, so \
-                 every document has to have one",
-                edge.holder.name
-            ));
-        }
-        for target in &edge.targets {
-            let other = target.meta.field(own.name);
-            let is_alike = other.is_some_and(|other| {
-                std::mem::discriminant(&shape::inner((other.shape)()))
-                    == std::mem::discriminant(&shape::inner(shape))
-            });
-            if !is_alike {
-                problems.push(format!(
-                    "`{label}` has `same({name})`, and `{}` has no field `{}` of the same type: a reference is to a document with the same \
-                     value",
-                    target.meta.name, own.name
-                ));
-            }
-        }
-    }
 }
