@@ -7,11 +7,13 @@ use crate::store::core::Core;
 use crate::store::cx::Cx;
 use crate::store::options::sealed::Configure;
 use crate::store::options::{HandleOptions, Options, WriteOptions};
+use crate::store::routes::Routes;
 use crate::store::trace::Trace;
 use crate::store::transaction::Session;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use std::future::IntoFuture;
+use std::sync::Arc;
 
 /// Writes that `.await` executes together: [`add`](Bulk::add) takes the same builders that are awaited one by one elsewhere. A bulk is
 /// not a transaction: use [`Tx::bulk`](crate::Tx::bulk) for that. Only a bulk that changes two-way references is executed as a
@@ -63,6 +65,8 @@ pub struct Bulk {
     by_runs: bool,
     /// Those that can't be sent, with their positions.
     refused: Vec<(usize, Error)>,
+    /// The shard keys of the documents that its writes were given.
+    routes: Routes,
 }
 
 impl Configure for Bulk {
@@ -124,6 +128,7 @@ impl Bulk {
             ordered: true,
             by_runs: false,
             refused: Vec::new(),
+            routes: Routes::default(),
         }
     }
 
@@ -183,7 +188,12 @@ impl Bulk {
         let BulkPart { core, what } = part;
         let (at, meta) = (self.writes.len() + self.refused.len(), core.meta());
         match self.takes(&core).and(what) {
-            Ok(what) => self.writes.push(Write { at, meta, what }),
+            Ok(what) => {
+                if let (None, Some(given)) = (&self.session, core.routes()) {
+                    self.routes.add(&given);
+                }
+                self.writes.push(Write { at, meta, what });
+            }
             Err(error) => self.refused.push((at, error)),
         }
     }
@@ -265,6 +275,7 @@ impl IntoFuture for Bulk {
                 ordered,
                 by_runs,
                 mut refused,
+                routes,
             } = self;
             if !refused.is_empty() {
                 refused.sort_by_key(|(at, _)| *at);
@@ -286,7 +297,10 @@ impl IntoFuture for Bulk {
                 writes: Writes::Each(writes),
                 batching: Batching::Bulk { ordered, by_runs },
             };
-            let trace = Trace::new("(several)", "bulk").concealing(odm.graph().sensitive());
+            let known = session.as_ref().map_or_else(|| Arc::new(routes), Session::routes);
+            let trace = Trace::new("(several)", "bulk")
+                .concealing(odm.graph().sensitive())
+                .knowing(Some(known));
             trace
                 .run(async {
                     let cx = Cx::new(&odm, session.as_ref(), &trace);

@@ -11,8 +11,9 @@ use crate::graph::Graph;
 use crate::graph::edge::Edge;
 use crate::graph::routing::{Route, Routing, key_at};
 use crate::model::document::DocumentMeta;
-use crate::model::key::Key;
+use crate::model::key::{Key, as_stored};
 use crate::model::own_fields::OPERATION;
+use crate::model::shape::of_field;
 use crate::store::filter::{all, named_id};
 use crate::store::scopes::exactly;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
@@ -120,6 +121,12 @@ impl Routes {
         }
     }
 
+    /// Adds what others know.
+    pub(crate) fn add(&self, others: &Routes) {
+        let notes = others.of(|known| known.latest.clone());
+        self.of(|known| notes.into_iter().for_each(|(name, note)| known.put(name, note)));
+    }
+
     /// Notes what a reference says of the shard key of its target.
     pub(crate) fn refer(&self, name: Name, route: &Route) {
         self.of(|known| known.refer(name, Arc::new(route.clone())));
@@ -135,7 +142,7 @@ impl Routes {
         }
         let groups = self.of(|known| {
             by_own_name(known, meta, routing, &filter)
-                .or_else(|| by_reference(known, graph, routing, &filter))
+                .or_else(|| by_reference(known, graph, meta, routing, &filter))
         });
         groups.map_or_else(|| filter.clone(), |groups| groups.filter(&filter))
     }
@@ -257,9 +264,13 @@ fn names(routing: &Routing) -> impl Iterator<Item = &'static str> {
     fields.chain(routing.named_by.iter().copied())
 }
 
-/// The condition of a field with this value.
-fn is(value: &Key) -> Bson {
-    exactly(&value.to_bson(), false).into()
+/// The condition of a field with this value, of the type that the field stores: an upsert puts it into a new document.
+fn is(meta: &DocumentMeta, name: &str, value: &Key) -> Bson {
+    let value = match meta.field(name) {
+        Some(field) => as_stored(of_field(field), value.to_bson()),
+        None => value.to_bson(),
+    };
+    exactly(&value, false).into()
 }
 
 fn by_own_name(
@@ -272,7 +283,7 @@ fn by_own_name(
         let fields = routing.key.iter().zip(route);
         let known = fields.filter(|(name, _)| !is_equal(filter, name));
         known
-            .filter_map(|(name, value)| Some(((*name).to_owned(), is(value.as_ref()?))))
+            .filter_map(|(name, value)| Some(((*name).to_owned(), is(meta, name, value.as_ref()?))))
             .collect()
     };
     names(routing).find_map(|by| {
@@ -286,7 +297,13 @@ fn by_own_name(
 }
 
 /// By a reference with `same`: the documents that refer to one have the values of its key.
-fn by_reference(known: &Known, graph: &Graph, routing: &Routing, filter: &Document) -> Option<Groups> {
+fn by_reference(
+    known: &Known,
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    routing: &Routing,
+    filter: &Document,
+) -> Option<Groups> {
     routing.targets.iter().find_map(|of| {
         let edge = &graph[of.target.edge];
         let place = place_of(edge, of.target.tag, filter)?;
@@ -294,7 +311,9 @@ fn by_reference(known: &Known, graph: &Graph, routing: &Routing, filter: &Docume
         let of_key = |route: &Route| {
             let fields = of.of_holders(route);
             let known = fields.filter(|(name, _)| routing.key.contains(name) && !is_equal(filter, name));
-            known.map(|(name, value)| (name.to_owned(), is(value))).collect()
+            known
+                .map(|(name, value)| (name.to_owned(), is(meta, name, value)))
+                .collect()
         };
         grouped(place, filter, key_of, of_key)
     })

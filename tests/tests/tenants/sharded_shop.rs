@@ -173,13 +173,14 @@ async fn with_documents(odm: &Odm, kate: &Customer, first: &Order) -> odm::Resul
     orders.update(first).inc(|o| o.total, 1).await?;
     let read = orders.get(first).await?.expect("is there");
     let read = orders.replace(Order { total: 1, ..read }).await?;
+    let new_total = orders.update(&read).set(|o| o.total, 2);
+    let kate = Customer {
+        name: "Kate".into(),
+        ..kate.clone()
+    };
+    odm.bulk().add(new_total).add(customers.replace(kate)).await?;
+    let read = orders.get(&read).await?.expect("is there");
     orders.delete(&read).await?;
-    customers
-        .replace(Customer {
-            name: "Kate".into(),
-            ..kate.clone()
-        })
-        .await?;
     Ok(())
 }
 

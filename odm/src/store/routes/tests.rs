@@ -95,11 +95,11 @@ fn the_filter_of_a_document_that_was_met_has_its_shard_key() {
     let complete = |filter: Document| routes.complete(&graph, &SHOP, filter);
     assert_eq!(
         complete(doc! { "_id": 1 }),
-        doc! { "_id": 1, "tenant": { "$eq": 7_i64 } }
+        doc! { "_id": 1, "tenant": { "$eq": 7 } }
     );
     assert_eq!(
         complete(doc! { "_id": { "$in": [1] }, "n": 2 }),
-        doc! { "_id": 1, "n": 2, "tenant": { "$eq": 7_i64 } }
+        doc! { "_id": 1, "n": 2, "tenant": { "$eq": 7 } }
     );
     for unknown in [
         doc! { "_id": 2 },
@@ -116,7 +116,7 @@ fn a_filter_that_has_the_shard_key_stays_and_tells_it() {
     let scoped = doc! { "_id": 1, "tenant": { "$eq": 7 } };
     assert_eq!(routes.complete(&graph, &SHOP, scoped.clone()), scoped);
     let again = routes.complete(&graph, &SHOP, doc! { "_id": 1 });
-    assert_eq!(again, doc! { "_id": 1, "tenant": { "$eq": 7_i64 } });
+    assert_eq!(again, doc! { "_id": 1, "tenant": { "$eq": 7 } });
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn documents_with_several_shard_keys_are_alternatives() {
     let (graph, routes) = noting(tenants.map(|(id, tenant)| (&SHOP, doc! { "_id": id, "tenant": tenant })));
     let filter = doc! { "_id": { "$in": [1, 2, 3] }, "n": 2 };
     let expected = doc! { "n": 2, "$or": [
-        { "tenant": { "$eq": 7_i64 }, "_id": { "$in": [1, 3] } },
-        { "tenant": { "$eq": 8_i64 }, "_id": 2 },
+        { "tenant": { "$eq": 7 }, "_id": { "$in": [1, 3] } },
+        { "tenant": { "$eq": 8 }, "_id": 2 },
     ] };
     assert_eq!(routes.complete(&graph, &SHOP, filter), expected);
 }
@@ -139,7 +139,7 @@ fn a_reference_with_same_tells_the_shard_key_of_its_target() {
     for id in [1, 2, 3] {
         assert_eq!(
             complete(doc! { "_id": id }),
-            doc! { "_id": id, "tenant": { "$eq": 7_i64 } }
+            doc! { "_id": id, "tenant": { "$eq": 7 } }
         );
     }
     assert_eq!(complete(doc! { "_id": 4 }), doc! { "_id": 4 });
@@ -154,13 +154,13 @@ fn the_holders_of_a_reference_with_same_have_the_shard_key_of_its_target() {
     let complete = |filter: Document| routes.complete(&graph, &ORDER, filter);
     assert_eq!(
         complete(doc! { "shop": { "$in": [1] } }),
-        doc! { "shop": { "$in": [1] }, "tenant": { "$eq": 7_i64 } }
+        doc! { "shop": { "$in": [1] }, "tenant": { "$eq": 7 } }
     );
     assert_eq!(
         complete(doc! { "shop": { "$in": [1, 2] } }),
         doc! { "$or": [
-            { "tenant": { "$eq": 7_i64 }, "shop": { "$in": [1] } },
-            { "tenant": { "$eq": 8_i64 }, "shop": { "$in": [2] } },
+            { "tenant": { "$eq": 7 }, "shop": { "$in": [1] } },
+            { "tenant": { "$eq": 8 }, "shop": { "$in": [2] } },
         ] }
     );
     assert_eq!(complete(doc! { "other": 1 }), doc! { "other": 1 });
@@ -175,7 +175,7 @@ fn references_that_differ_tell_nothing_and_a_document_tells_more_than_they() {
     routes.note(&graph, &SHOP, &raw(doc! { "_id": 1, "tenant": 8 }));
     assert_eq!(
         routes.complete(&graph, &SHOP, by_id),
-        doc! { "_id": 1, "tenant": { "$eq": 8_i64 } }
+        doc! { "_id": 1, "tenant": { "$eq": 8 } }
     );
 }
 
