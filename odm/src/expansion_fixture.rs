@@ -52,6 +52,7 @@ pub(crate) const fn document(
         hooks: &[],
         search_indexes: &[],
         shard_key: None,
+        claims: None,
         several: odm::Several::No,
         checks: &[],
     }
@@ -509,6 +510,7 @@ impl crate::Document for Person {
         hooks: &[],
         search_indexes: &[],
         shard_key: None,
+        claims: None,
         several: odm::Several::No,
         checks: &[],
     };

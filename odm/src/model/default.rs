@@ -271,7 +271,7 @@ fn named_below(shape: Shape, name: &str, depth: u32) -> Option<&'static FieldMet
 }
 
 /// The fields that a dotted name leads through, as far as they are declared and no array stands between them.
-fn fields_at(shape: Shape, name: &str) -> Vec<&'static FieldMeta> {
+pub(crate) fn fields_at(shape: Shape, name: &str) -> Vec<&'static FieldMeta> {
     let mut shape = shape;
     let fields = name.split('.').map_while(|part| {
         let field = named(shape, part)?;

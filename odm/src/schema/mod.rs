@@ -37,7 +37,7 @@ pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
 pub(crate) use index::parallel;
-pub use plan::{Change, Lacking, Plan};
+pub use plan::{Change, Lacking, Plan, SharedValues};
 pub use renamed::Renamed;
 pub(crate) use values::plural;
 

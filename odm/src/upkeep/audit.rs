@@ -4,7 +4,7 @@ use crate::graph::edge::{Edge, EdgeId};
 use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
-use crate::rules::derived::DerivedValue;
+use crate::rules::derived::{DerivedValue, ValueKind};
 use crate::schema::plural;
 use crate::store::batch::{after_id, document_id};
 use crate::store::cx::Cx;
@@ -199,7 +199,7 @@ impl IntoFuture for Auditing {
                         found.checked += compared.copies;
                         found.wrong += compared.wrong;
                         let stale = compared.stale.into_iter();
-                        stale.for_each(|id| found.stale.add(id, Bson::Null));
+                        stale.for_each(|id| found.stale.add(value.shown(id), Bson::Null));
                     }
                     audit.copies.push(found);
                 }
@@ -331,7 +331,8 @@ impl ChosenReferences {
 }
 
 fn is_chosen(value: &dyn DerivedValue, collection: &str, field: Option<&str>) -> bool {
-    value.holder().collection == collection && field.is_none_or(|field| value.is_named(field))
+    let is_of = value.holder().collection == collection || value.declared_in() == collection;
+    is_of && field.is_none_or(|field| value.is_named(field))
 }
 
 /// The documents that are inspected, batch by batch.
@@ -482,6 +483,7 @@ pub struct AuditedCopies {
     pub wrong: u64,
     /// The ids of the documents in which they differ.
     pub stale: Findings,
+    kind: ValueKind,
 }
 
 impl AuditedCopies {
@@ -490,6 +492,7 @@ impl AuditedCopies {
             collection: value.holder().collection,
             fields: value.fields(),
             source: value.source(),
+            kind: value.kind(),
             ..AuditedCopies::default()
         }
     }
@@ -518,14 +521,34 @@ impl AuditedCopies {
             .iter()
             .map(|(id, _)| format!("_id {id}"))
             .collect();
+        let fields = self.fields.join("`, `");
+        let what = match self.kind {
+            ValueKind::Derived | ValueKind::Summary => format!(
+                "{} of {} {} from the source ({})",
+                self.wrong,
+                self.checked,
+                one(self.wrong, "differs", "differ"),
+                self.source
+            ),
+            ValueKind::Claims => format!(
+                "{} of the {} {} not claimed by {} in `{}`, or claimed by another document",
+                self.wrong,
+                plural(self.checked, "value"),
+                one(self.wrong, "is", "are"),
+                one(self.wrong, "its document", "their documents"),
+                self.source
+            ),
+            ValueKind::Owners => format!(
+                "{} of the {} {} an owner in `{}` that has not these values",
+                self.wrong,
+                plural(self.checked, "claim"),
+                one(self.wrong, "has", "have"),
+                self.source
+            ),
+        };
         Some(format!(
-            "`{}`.`{}`: {} of {} {} from the source ({}){}{}{}",
+            "`{}`.`{fields}`: {what}{}{}{}",
             self.collection,
-            self.fields.join("`, `"),
-            self.wrong,
-            self.checked,
-            if self.wrong == 1 { "differs" } else { "differ" },
-            self.source,
             if self.wrong == self.stale.count {
                 String::new()
             } else {

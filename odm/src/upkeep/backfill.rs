@@ -1,7 +1,7 @@
 //! Takes copies for documents that are older than their declaration, lets their buckets say what is declared of the items, and
 //! writes the other side of their two-way references.
 
-use crate::graph::declaration::Declaration;
+use crate::graph::declaration::{Declaration, is_global_key};
 use crate::graph::edge::{Edge, EdgeId};
 use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
@@ -365,6 +365,7 @@ async fn fill(
     }
     wait(graph, &known, waits, on_wait).await;
     let unlinked = unlinked(graph, &known);
+    let mut is_all_claimed = false;
     for (lacking, edge) in LackingField::all(graph) {
         let is_early = known.is_filled(&edge.id) && known.is_early(&edge.id);
         if known.is_filled(&edge.id) && !is_early && !all {
@@ -411,8 +412,9 @@ async fn fill(
         if !is_early || all || written.documents > 0 {
             filled.edges.push(edge.id);
         }
+        is_all_claimed |= is_global_key(&edge.is);
     }
-    if !unlinked.is_empty() {
+    if !unlinked.is_empty() || is_all_claimed {
         cx.trip();
         odm.learn().await?;
     }

@@ -105,6 +105,7 @@ macro_rules! model {
                 hooks: &[],
                 search_indexes: &[],
                 shard_key: None,
+                claims: None,
                 several: meta::Several::No,
                 checks: &[],
                 shared: &[],

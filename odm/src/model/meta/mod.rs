@@ -639,6 +639,8 @@ pub struct DocumentMeta {
     pub search_indexes: &'static [SearchIndexMeta],
     /// The fields by whose values a sharded cluster distributes the documents: `#[document(shard_key(…))]`.
     pub shard_key: Option<&'static ShardKeyMeta>,
+    /// The claims of its keys with `unique(global)`, if it has some.
+    pub claims: Option<&'static DocumentMeta>,
 }
 
 impl DocumentMeta {
@@ -664,6 +666,7 @@ impl DocumentMeta {
         checks: &[],
         search_indexes: &[],
         shard_key: None,
+        claims: None,
     };
 
     /// Whether the document has errors.

@@ -1,0 +1,11 @@
+//! Keys that are unique over all shards and shard keys, `unique(global)`, and their claims.
+#![allow(missing_docs)]
+
+mod deletions;
+mod operations;
+
+use odm_tests::fixtures::claims;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}
