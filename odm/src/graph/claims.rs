@@ -8,6 +8,7 @@ use crate::model::meta::Managed;
 use crate::model::meta::names::meet;
 use crate::model::reference::OnDelete;
 use crate::model::shape::{FieldMeta, MOST_WRAPPERS, Shape, of_field};
+use mongodb::bson::Bson;
 use std::sync::Arc;
 
 impl Graph {
@@ -84,7 +85,7 @@ impl Graph {
                  application writes"
             ));
         }
-        if fields.iter().any(|field| field.default.is_some()) {
+        if fields.iter().any(|field| has_default(field)) {
             return Some(format!(
                 "`{path}` has a default, which all documents without the field would share: leave the default out"
             ));
@@ -127,6 +128,12 @@ fn why_no_claims(holder: &DocumentMeta, index: &IndexMeta, of_variant: bool) -> 
     } else {
         None
     }
+}
+
+/// Whether a field that is missing has a value.
+fn has_default(field: &FieldMeta) -> bool {
+    let made = field.default.map(|make| make());
+    made.is_some_and(|made| !matches!(made, Ok(Bson::Null)))
 }
 
 fn is_array(field: &'static FieldMeta) -> bool {

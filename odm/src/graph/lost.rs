@@ -128,7 +128,7 @@ impl Graph {
         let paths = key.paths.join("`, `");
         Some((
             format!(
-                "its documents claim the values of `{paths}` (`unique(global)`), which nobody could have after them"
+                "its documents claim the values of `{paths}` (`unique(global)`), and their claims would stay"
             ),
             format!("leave out `unique(global)` of `{paths}`"),
         ))

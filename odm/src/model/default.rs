@@ -130,7 +130,8 @@ pub(crate) fn in_unique_indexes(meta: &DocumentMeta) -> Vec<String> {
             .iter()
             .any(|field| field.default.is_some() && !field.stored)
     };
-    let unique = meta.indexes.iter().filter(|index| index.unique);
+    // Values that claims keep unique have no default at all: `graph/claims.rs`.
+    let unique = meta.indexes.iter().filter(|index| index.unique && !index.global);
     let paths = unique.filter_map(|index| index.keys.iter().map(|key| (key.path)()).find(may_lack));
     let problems = paths.map(|path| {
         format!(

@@ -150,7 +150,8 @@ impl SyncRule for Claiming {
                 return Ok(());
             }
             for key in cx.odm.graph().global_keys(meta) {
-                draining.applied.add(claim_missing(cx, key, &ids).await)?;
+                let claimed = claim_missing(cx, key, &ids).await;
+                draining.applied.add(claimed.map(|claimed| claimed.written))?;
             }
             Ok(())
         }
@@ -511,13 +512,7 @@ impl DerivedValue for OfDocuments<'_> {
         ids: &'s [Bson],
         _: Token,
     ) -> BoxFuture<'s, Result<RederiveReport>> {
-        async move {
-            Ok(RederiveReport {
-                written: claim_missing(cx, self.key, ids).await?,
-                pending: Vec::new(),
-            })
-        }
-        .boxed()
+        async move { claim_missing(cx, self.key, ids).await }.boxed()
     }
 }
 
@@ -530,32 +525,38 @@ pub(crate) fn of_documents<'g>(
     keys.map(|key| -> Box<dyn DerivedValue + 'g> { Box::new(OfDocuments { key }) })
 }
 
-/// Claims the values of documents that have no claim. Values that another document has, and claims, stay with that. Gives how many documents
-/// have got a claim.
-async fn claim_missing(cx: &Cx<'_>, key: &GlobalKey, ids: &[Bson]) -> Result<WriteReport> {
-    let mut written = WriteReport::default();
+/// Claims the values of documents that have no claim. Values that another document has, and claims, stay with that.
+async fn claim_missing(cx: &Cx<'_>, key: &GlobalKey, ids: &[Bson]) -> Result<RederiveReport> {
+    let mut report = RederiveReport::default();
+    let mut add = |claimed: Result<(u64, Vec<Bson>)>| {
+        let claimed = claimed.map(|(documents, left)| {
+            report.left.extend(left);
+            WriteReport::of_documents(documents)
+        });
+        report.written.add(claimed)
+    };
     for ids in ids.chunks(AT_ONCE) {
         match claim_together(cx, key, ids).await {
             // Two of them have values that are equal to the server, or another writer was faster: each by itself.
             Err(Error::DuplicateKey { .. } | Error::Invalid { .. }) => {
                 for one in ids {
-                    match claim_together(cx, key, std::slice::from_ref(one)).await {
-                        Err(Error::DuplicateKey { .. }) => {}
-                        claimed => written.add(claimed.map(WriteReport::of_documents))?,
-                    }
+                    add(match claim_together(cx, key, std::slice::from_ref(one)).await {
+                        Err(Error::DuplicateKey { .. }) => Ok((0, vec![one.clone()])),
+                        claimed => claimed,
+                    })?;
                 }
             }
-            claimed => written.add(claimed.map(WriteReport::of_documents))?,
+            claimed => add(claimed)?,
         }
     }
-    Ok(written)
+    Ok(report)
 }
 
-/// The same in one transaction.
+/// The same in one transaction. Gives how many documents have got a claim, and the ids of those whose values another one has.
 ///
 /// # Errors
 /// [`Error::DuplicateKey`] where two of them have the same values.
-async fn claim_together(cx: &Cx<'_>, key: &GlobalKey, ids: &[Bson]) -> Result<u64> {
+async fn claim_together(cx: &Cx<'_>, key: &GlobalKey, ids: &[Bson]) -> Result<(u64, Vec<Bson>)> {
     transaction::take_turns(*cx, Vec::new(), async |session| {
         let cx = &cx.within(&session);
         let projection = OfDocuments { key }.projection();
@@ -567,9 +568,14 @@ async fn claim_together(cx: &Cx<'_>, key: &GlobalKey, ids: &[Bson]) -> Result<u6
         let with_values: Vec<(&RawDocumentBuf, Document)> = with_values.collect();
         let found = FoundClaims::on(cx, key, with_values.iter().map(|(_, values)| values)).await?;
         let mut changes = ClaimChanges::new(key);
+        let mut left = Vec::new();
         for (document, values) in with_values {
             if let Some((owner, claimed)) = found.get(cx, &values).await? {
-                if owner == id(document) || is_owner(cx, key, &owner, &claimed).await? {
+                if owner == id(document) {
+                    continue;
+                }
+                if is_owner(cx, key, &owner, &claimed).await? {
+                    left.push(document_id(document));
                     continue;
                 }
                 changes.given_up.push(Claim {
@@ -583,7 +589,7 @@ async fn claim_together(cx: &Cx<'_>, key: &GlobalKey, ids: &[Bson]) -> Result<u6
         let claimed = changes.claimed.iter().map(|claim| claim.owner.clone());
         let claimed: Vec<Bson> = claimed.collect();
         if claimed.is_empty() {
-            return Ok(0);
+            return Ok((0, left));
         }
         let lock = Statement {
             filter: doc! { "_id": { "$in": &claimed } },
@@ -592,7 +598,7 @@ async fn claim_together(cx: &Cx<'_>, key: &GlobalKey, ids: &[Bson]) -> Result<u6
         };
         cx.update(key.holder, std::slice::from_ref(&lock)).await?;
         match changes.send(cx).await? {
-            None => Ok(claimed.len() as u64),
+            None => Ok((claimed.len() as u64, left)),
             Some((_, error)) => Err(error),
         }
     })
@@ -764,7 +770,7 @@ impl DerivedValue for Owners<'_> {
             }
             Ok(RederiveReport {
                 written,
-                pending: Vec::new(),
+                ..RederiveReport::default()
             })
         }
         .boxed()

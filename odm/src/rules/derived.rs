@@ -109,6 +109,8 @@ pub(crate) struct RederiveReport {
     pub(crate) written: WriteReport,
     /// The collections in whose documents work is pending, in the order in which it is to be applied.
     pub(crate) pending: Vec<&'static DocumentMeta>,
+    /// The ids of holders that were left as they are, since another document has what they should have.
+    pub(crate) left: Vec<Bson>,
 }
 
 /// How values are compared.

@@ -386,7 +386,7 @@ impl Plan {
     /// The documents that share values which one of them alone may have, by `unique(global)`. [`Odm::backfill`] claims the values for one of
     /// them and leaves the others as they are, and [`Odm::audit`] lists these afterwards: give them other values.
     ///
-    /// They are looked for until a backfill has claimed the values of all documents.
+    /// They are looked for until a backfill has left none.
     pub fn shared(&self) -> &[SharedValues] {
         &self.shared
     }
@@ -603,7 +603,7 @@ impl Odm {
         let mut counts = Vec::new();
         for key in self.graph().all_global_keys() {
             let collection = key.holder.collection;
-            if plan.seen.contains_key(collection) && plan.backfills.contains(&key.name()) {
+            if plan.seen.contains_key(collection) && !self.is_all_claimed(&key.name()) {
                 counts.push(async move {
                     let index = Index::of_values(key)?;
                     let found = existing::duplicates(self.database(), collection, &index).await?;

@@ -35,7 +35,8 @@ impl Odm {
     /// two-way references that are missing on one side, or that list a document twice; arrays over their bound; parents with
     /// several children where each may have one, if the unique index is missing; documents that are not deleted below deleted
     /// ones, and deletions and restorations that were interrupted (`#[document(soft_delete)]`); copies, subsets and computed
-    /// fields that differ from their sources; and buckets whose count, times, sums or room differ from their items, which the server
+    /// fields that differ from their sources; values of a key with `unique(global)` that their documents have not claimed, and claims whose
+    /// owners have no such value; and buckets whose count, times, sums or room differ from their items, which the server
     /// compares without sending the items.
     ///
     /// Every document that holds some is read once, in batches in the order of their ids, so memory is bounded. Before a fault
@@ -196,10 +197,8 @@ impl IntoFuture for Auditing {
                     while let Some(documents) = source.next(&cx).await? {
                         let compared = copies::measure(value, &cx, &documents).await?;
                         chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
-                        found.checked += compared.copies;
+                        found.add(value, compared.copies, compared.stale);
                         found.wrong += compared.wrong;
-                        let stale = compared.stale.into_iter();
-                        stale.for_each(|id| found.stale.add(value.shown(id), Bson::Null));
                     }
                     audit.copies.push(found);
                 }
@@ -455,11 +454,12 @@ pub struct Audit {
     pub documents: u64,
     /// The findings for each reference, in the order of the models.
     pub references: Vec<AuditedReference>,
-    /// The findings for copies, subsets and computed fields, and for the summaries of buckets, in the order of the models.
+    /// The findings for copies, subsets and computed fields, for the summaries of buckets, and for claims, in the order of the models.
     pub copies: Vec<AuditedCopies>,
 }
 
-/// The findings for the copies beside one reference, for one field that is derived from children, or for the summaries in the
+/// The findings for the copies beside one reference, for one field that is derived from children, for the claims of one key, for the
+/// owners of the claims in one collection, or for the summaries in the
 /// buckets of one collection.
 ///
 /// ```no_run
@@ -487,7 +487,7 @@ pub struct AuditedCopies {
 }
 
 impl AuditedCopies {
-    fn of(value: &dyn DerivedValue) -> AuditedCopies {
+    pub(crate) fn of(value: &dyn DerivedValue) -> AuditedCopies {
         AuditedCopies {
             collection: value.holder().collection,
             fields: value.fields(),
@@ -495,6 +495,13 @@ impl AuditedCopies {
             kind: value.kind(),
             ..AuditedCopies::default()
         }
+    }
+
+    /// Adds how many were compared, and the holders in which some differ.
+    pub(crate) fn add(&mut self, value: &dyn DerivedValue, checked: u64, stale: Vec<Bson>) {
+        self.checked += checked;
+        let stale = stale.into_iter();
+        stale.for_each(|id| self.stale.add(value.shown(id), Bson::Null));
     }
 
     /// The share of copies that are right, from 0 to 1; 1 where there are none.
@@ -838,7 +845,7 @@ impl Audit {
     }
 
     /// The number of documents in which copies, subsets, computed fields or bucket summaries differ from their sources, counted
-    /// once for each of these fields.
+    /// once for each of these fields, with that of unclaimed values and of claims without an owner.
     ///
     /// ```no_run
     /// # fn example(audit: odm::upkeep::Audit) {
@@ -1001,10 +1008,18 @@ impl fmt::Display for Audit {
             plural(self.checked(), "reference"),
             plural(self.documents, "document")
         )?;
-        match self.copies.iter().map(|copies| copies.checked).sum::<u64>() {
+        let checked = |kinds: &[ValueKind]| {
+            let copies = self.copies.iter().filter(|copies| kinds.contains(&copies.kind));
+            copies.map(|copies| copies.checked).sum::<u64>()
+        };
+        match checked(&[ValueKind::Derived, ValueKind::Summary]) {
+            0 => {}
+            1 => f.write_str(", and with 1 copy")?,
+            copies => write!(f, ", and with {copies} copies")?,
+        }
+        match checked(&[ValueKind::Owners]) {
             0 => Ok(()),
-            1 => f.write_str(", and with 1 copy"),
-            copies => write!(f, ", and with {copies} copies"),
+            claims => write!(f, ", and with {}", plural(claims, "claim")),
         }
     }
 }

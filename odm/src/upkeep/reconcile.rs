@@ -713,7 +713,9 @@ async fn compare(cx: &Cx<'_>, value: &dyn DerivedValue, documents: &[RawDocument
     if documents.is_empty() {
         Ok(WriteReport::default())
     } else {
-        copies::correct(value, cx, documents).await
+        copies::correct(value, cx, documents)
+            .await
+            .map(|corrected| corrected.written)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::store::cx::{Cx, Statement};
 use crate::store::each::{WriteReport, but_for_the_deployment};
 use crate::store::filter::all;
 use crate::store::trace::Trace;
-use crate::upkeep::audit::{Audit, ChosenReferences, FieldOf, InspectedDocuments, look};
+use crate::upkeep::audit::{Audit, AuditedCopies, ChosenReferences, FieldOf, InspectedDocuments, look};
 use crate::upkeep::copies;
 use crate::upkeep::inspect::{Fault, FaultKind, confirm, look_at};
 use crate::{Document, Error, Odm, Result};
@@ -284,7 +284,7 @@ impl IntoFuture for Repairing {
 }
 
 impl Repaired {
-    /// Updates copies that differ from their source. Returns the first refusal, when everything else is done.
+    /// Updates copies that differ from their source, and claims. Returns the first refusal, when everything else is done.
     async fn copies(
         &mut self,
         cx: &Cx<'_>,
@@ -293,8 +293,14 @@ impl Repaired {
     ) -> Result<Result<()>> {
         let mut source = InspectedDocuments::with(cx, value.holder(), value.projection(), None).await?;
         let mut written = WriteReport::default();
+        let mut left = AuditedCopies::of(value);
         while let Some(documents) = source.next(cx).await? {
-            written.add(copies::correct(value, cx, &documents).await)?;
+            let corrected = copies::correct(value, cx, &documents).await;
+            let corrected = corrected.map(|corrected| {
+                left.add(value, corrected.checked, corrected.left);
+                corrected.written
+            });
+            written.add(corrected)?;
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
         }
         if written.documents > 0 {
@@ -309,6 +315,10 @@ impl Repaired {
                 },
                 count: written.documents,
             });
+        }
+        left.wrong = left.stale.count;
+        if left.wrong > 0 {
+            self.left.copies.push(left);
         }
         Ok(written.all().map(drop))
     }

@@ -26,7 +26,8 @@ use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, Selection
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// In a stored edge that had no holders when it was stored, and sources: its backfill compares the first holders once.
+/// In a stored edge that had no holders when it was stored, and sources: its backfill compares the first holders once. In that of a key
+/// that is unique over all shards: documents may not have claimed their values, or share them.
 pub(crate) const EARLY: &str = "early";
 
 /// Maximum number of attempts to store declarations while other processes store theirs.
@@ -187,6 +188,7 @@ impl Odm {
     /// Compares the declared edges with those that the database knows.
     pub(crate) async fn compare_edges(&self) -> Result<ComparedEdges> {
         let known = StoredDeclarations::all(self).await?;
+        self.set_claimed(claimed(self.graph(), &known));
         let declared = self.declared(&known).await?;
         let unknown = self.unknown_to(&known).names;
         let mut elsewhere = self.undeclared_of(&known);
