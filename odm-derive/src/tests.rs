@@ -1003,7 +1003,7 @@ fn with_attribute(attribute: TokenStream) -> String {
 #[test]
 fn parsers_take_every_listed_option_and_no_other_one() {
     type Written = fn(TokenStream) -> String;
-    let places: [(&keys::Attribute, Written); 27] = [
+    let places: [(&keys::Attribute, Written); 28] = [
         (&keys::DOCUMENT, |option| with_options(option)),
         (&keys::CAPPED, |option| with_options(quote!(capped(#option)))),
         (&keys::TIME_SERIES, |option| {
@@ -1028,6 +1028,9 @@ fn parsers_take_every_listed_option_and_no_other_one() {
         }),
         (&keys::COLLATION, |option| {
             with_options(quote!(collation(#option)))
+        }),
+        (&keys::UNIQUENESS, |option| {
+            with_field(quote!(#[index(unique(#option))]))
         }),
         (&keys::INDEX, |option| with_field(quote!(#[index(#option)]))),
         (&keys::EMBED, |option| with_field(quote!(#[embed(#option)]))),

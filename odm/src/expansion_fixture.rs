@@ -53,6 +53,7 @@ pub(crate) const fn document(
         search_indexes: &[],
         shard_key: None,
         generated_id: false,
+        claims: None,
         several: odm::Several::No,
         checks: &[],
     }
@@ -511,6 +512,7 @@ impl crate::Document for Person {
         search_indexes: &[],
         shard_key: None,
         generated_id: true,
+        claims: None,
         several: odm::Several::No,
         checks: &[],
     };

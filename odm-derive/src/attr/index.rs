@@ -17,6 +17,8 @@ pub struct Index {
     pub on_field: bool,
     pub keys: Vec<Key>,
     pub unique: Option<Span>,
+    /// Over all shards and shard keys: `unique(global)`.
+    pub global: Option<Span>,
     pub sparse: Option<Span>,
     pub name: Option<LitStr>,
     pub expire_after: Option<At<u64>>,
@@ -78,6 +80,7 @@ impl Index {
             on_field: false,
             keys,
             unique: None,
+            global: None,
             sparse: None,
             name: None,
             expire_after: None,
@@ -179,7 +182,20 @@ impl Index {
     fn option(&mut self, meta: &ParseNestedMeta, attribute: &keys::Attribute) -> syn::Result<()> {
         let span = meta.path.span();
         match allowed(meta, attribute)?.as_str() {
-            "unique" => once(&mut self.unique, span, meta),
+            "unique" => {
+                once(&mut self.unique, span, meta)?;
+                if !meta.input.peek(token::Paren) {
+                    return Ok(());
+                }
+                if !has_content(meta) {
+                    return Err(meta.error(
+                        "`unique` holds for a shard of a cluster, and `unique(global)` for all of them. Write one of the two",
+                    ));
+                }
+                nested(meta, &keys::UNIQUENESS, |meta| {
+                    once(&mut self.global, meta.path.span(), meta)
+                })
+            }
             "sparse" => once(&mut self.sparse, span, meta),
             "name" => once(&mut self.name, string(meta, "by_city")?, meta),
             "expire_after" => once(&mut self.expire_after, number(meta)?, meta),

@@ -218,7 +218,7 @@ pub static COLLATION: Attribute = Attribute::new(
     ],
 );
 
-const UNIQUE: Key = key("unique", &["unique"]);
+const UNIQUE: Key = key("unique", &["unique", "unique(global)"]);
 const SPARSE: Key = key("sparse", &["sparse"]);
 const NAME: Key = key("name", &["name = \"…\""]);
 const EXPIRE_AFTER: Key = key("expire_after", &["expire_after = SECONDS"]);
@@ -226,6 +226,9 @@ const PARTIAL: Key = key("partial", &["partial = |p| …"]);
 const INDEX_COLLATION: Key = key("collation", &["collation(locale = \"en\")"]);
 const DEFAULT_LANGUAGE: Key = noted("default_language", &["default_language = \"…\""], " (of texts)");
 const LANGUAGE_OVERRIDE: Key = noted("language_override", &["language_override = \"…\""], " (of texts)");
+
+/// `unique(…)` of an index.
+pub static UNIQUENESS: Attribute = Attribute::new("unique(…)", &[key("global", &["global"])]);
 
 /// On a field: an index.
 pub static INDEX: Attribute = Attribute::new(
@@ -573,6 +576,7 @@ pub static ALL: &[&Attribute] = &[
     &SEARCH_INDEX,
     &VECTOR_INDEX,
     &COLLATION,
+    &UNIQUENESS,
     &INDEX,
     &EMBED,
     &EMBED_TYPE,

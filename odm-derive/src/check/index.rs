@@ -14,6 +14,7 @@ pub fn all(cx: &Ctxt, container: &Container, document: &Document) {
     let indexes: Vec<&Index> = on_fields.chain(&document.indexes).collect();
     for index in &indexes {
         one(cx, index);
+        global(cx, container, document, index);
         on_own_field(cx, container, index);
         language(cx, container, index);
     }
@@ -226,6 +227,61 @@ fn one(cx: &Ctxt, index: &Index) {
         ) {
             cx.error(last, "An index has each field once. Leave one of them out");
         }
+    }
+}
+
+/// A value that is unique over all shards is claimed by a document of the library's own, which has no condition and no collation but that
+/// of the collection.
+fn global(cx: &Ctxt, container: &Container, document: &Document, index: &Index) {
+    let Some(global) = index.global else { return };
+    let refused = [
+        (index.sparse, "sparse"),
+        (index.partial.as_ref().map(syn::spanned::Spanned::span), "partial"),
+        (index.collation.as_ref().map(|one| one.locale.span()), "collation"),
+    ];
+    for (span, option) in refused {
+        if let Some(span) = span {
+            error(
+                cx,
+                span,
+                format!(
+                    "`unique(global)` compares as the collection does, and a document claims its values wherever none of them is missing \
+                     or `None`. Leave `{option}` out"
+                ),
+            );
+        }
+    }
+    let wrong = if document.variant_of.is_some() {
+        "`unique(global)` is declared by an enum of documents, on fields that all variants have. Move it there, or give these documents a \
+         collection of their own"
+    } else if index.keys.iter().any(|key| key.kind == Kind::Geo) {
+        "`unique(global)` compares values, and a place is none. Leave it out, or leave `geo` out"
+    } else {
+        ""
+    };
+    if !wrong.is_empty() {
+        error(cx, global, wrong);
+    }
+    for key in &index.keys {
+        let [name] = key.path.as_slice() else { continue };
+        let mut fields = container.fields().iter();
+        let Some(field) = fields.find(|field| field.ident() == Some(name)) else {
+            continue;
+        };
+        let has_default = field.serde.default.is_some() || container.serde.default.is_some();
+        let wrong = if field.is_array()
+            || matches!(crate::ty::many(field.ty), Some(crate::ty::Many::List { .. }))
+        {
+            "is an array, and `unique(global)` is for a single value. Leave it out, or store each item in a document of its own"
+        } else if field.is_derived() {
+            "is written by the library, which can't claim its values in each of these writes. Leave `unique(global)` out"
+        } else if has_default && !crate::ty::is_option(field.ty) {
+            "has a default, which all documents without the field would share, and `unique(global)` lets one have it. Leave out one of the \
+             two"
+        } else {
+            continue;
+        };
+        error(cx, global, format!("`{}` {wrong}", label(container, field)));
     }
 }
 

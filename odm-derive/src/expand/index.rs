@@ -46,6 +46,7 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     let variants = (!variants.is_empty()).then(|| quote!(variants: &[#(#variants),*],));
     let name = index.name.as_ref().map(|name| quote!(name: #some(#name),));
     let unique = index.unique.map(|_| quote!(unique: true,));
+    let global = index.global.map(|_| quote!(global: true,));
     let sparse = index.sparse.map(|_| quote!(sparse: true,));
     let expire = index.expire_after.as_ref().map(|at| {
         let seconds = at.value;
@@ -73,7 +74,7 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     let exclude = exclude.map(|names| quote!(exclude: #names,));
     quote! {
         #odm::IndexMeta {
-            #first #variants #name #unique #sparse #expire #partial #collation #default_language #language_override #include #exclude
+            #first #variants #name #unique #global #sparse #expire #partial #collation #default_language #language_override #include #exclude
             ..#odm::IndexMeta::on(&[#(#keys),*])
         }
     }

@@ -188,6 +188,7 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
     };
     let hooks = hooks(target, &document.hooks);
     let checks = super::rules::of_document(target, document);
+    let claims = claims(target, document, of);
     let asserts = target.is_generic().then(|| {
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
         quote!(#size #references)
@@ -224,8 +225,30 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
             search_indexes: &[#(#search_indexes),*],
             shard_key: #shard_key,
             generated_id: #generated_id,
+            claims: #claims,
         }
     }}
+}
+
+/// The collection of the claims of `unique(global)`, where an index declares it. It compares strings as the documents' collection does.
+fn claims(target: &Target, document: &Document, of: &InCollection) -> TokenStream {
+    let on_fields = target.fields.iter().flat_map(|field| &field.indexes);
+    let mut indexes = on_fields.chain(&document.indexes);
+    if document.variant_of.is_some() || !indexes.any(|index| index.global.is_some()) {
+        return quote!(::core::option::Option::None);
+    }
+    let odm = &target.odm;
+    let InCollection {
+        name,
+        collation,
+        shard_key,
+        ..
+    } = of;
+    quote! {
+        ::core::option::Option::Some(const {
+            &#odm::DocumentMeta::of_claims(::core::concat!("_odm_claims.", #name), #collation, #shard_key)
+        })
+    }
 }
 
 /// The kind of the collection. The caret of an error about the function of a view is on its path.

@@ -1,11 +1,15 @@
 //! A document that a unique key names, as the operations with `by` take it.
 
 use crate::engine::first::index_of;
+use crate::model::claims::{GlobalKey, OWNER};
 use crate::model::document::CollationMeta;
+use crate::plan::operators::implied;
 use crate::query::filter::unique::KeyValues;
+use crate::query::untyped::Query;
 use crate::store::core::Core;
+use crate::store::filter::within;
 use crate::{Document, Error, Filter, Result};
-use mongodb::bson;
+use mongodb::bson::{self, Bson, RawDocument, doc};
 use mongodb::options::Collation;
 
 /// A document by its unique key.
@@ -44,6 +48,26 @@ impl DocumentByKey {
         Ok((filter, collation))
     }
 
+    /// The claim on the values of the key, where it is unique over all shards.
+    pub(super) fn claim(&self, core: &Core) -> Option<ClaimOfKey> {
+        let (odm, meta) = (core.odm(), core.meta());
+        let condition = self.filter.document()?.clone();
+        let condition = match odm.scope_of(meta) {
+            None => condition,
+            Some(scope) => within(condition, &scope),
+        };
+        let mut keys = odm.graph().global_keys(meta);
+        keys.find_map(|key| {
+            let values = key.values_of(|path| implied::demanded(&condition, path).cloned())?;
+            let are_named = self.names.iter().all(|name| key.paths.contains(name));
+            are_named.then(|| ClaimOfKey {
+                key: key.clone(),
+                values,
+                core: Core::new(&odm.unscoped(), key.claims, core.session().cloned()),
+            })
+        })
+    }
+
     /// The same for a write, which takes no other collation.
     ///
     /// # Errors
@@ -62,6 +86,44 @@ impl DocumentByKey {
             });
         }
         self.condition(core)
+    }
+}
+
+/// The claim on the values of a key that is unique over all shards.
+pub(super) struct ClaimOfKey {
+    key: GlobalKey,
+    values: bson::Document,
+    core: Core,
+}
+
+impl ClaimOfKey {
+    /// The condition that names the document with the values, as far as its claim says it. `None` where no document has them; an empty one
+    /// where there may be a document without a claim.
+    ///
+    /// # Errors
+    /// Those of a query.
+    pub(super) async fn owner(self) -> Result<Option<bson::Document>> {
+        let ClaimOfKey { key, values, core } = self;
+        let is_all_claimed = core.odm().is_all_claimed(&key.name());
+        let claim = Filter::raw(doc! { "_id": { "$eq": values } });
+        let mut owner = None;
+        let mut take = |claim: &RawDocument| {
+            if let Ok(Some(id)) = claim.get(OWNER) {
+                let id = Bson::try_from(id).map_err(|source| Error::Encode {
+                    field: OWNER.to_owned(),
+                    source: Box::new(source),
+                })?;
+                let mut condition = doc! { "_id": { "$eq": id } };
+                condition.extend(key.owner_condition(claim));
+                owner = Some(condition);
+            }
+            Ok(())
+        };
+        Query::new(core, claim).first(&mut take).await?;
+        Ok(match owner {
+            None if is_all_claimed => None,
+            found => Some(found.unwrap_or_default()),
+        })
     }
 }
 

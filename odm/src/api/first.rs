@@ -15,6 +15,7 @@ use crate::query::filter::unique::KeyValues;
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::decode;
+use crate::store::filter::all;
 use crate::store::options::configured;
 use crate::{Collection, Deletable, Delete, Document, Filter, Order, Result, Update, Updated};
 use futures::future::{BoxFuture, FutureExt};
@@ -104,7 +105,8 @@ impl<T: Document> Collection<T> {
     /// partial indexes have these fields. [`Error::Decode`].
     ///
     /// # Cost
-    /// One round trip.
+    /// One round trip. Of a key with `unique(global)` two: the claim, and the document by its `_id`; before a backfill has claimed the
+    /// values of all documents, one more where no claim is found.
     ///
     /// # Example
     /// ```no_run
@@ -121,6 +123,7 @@ impl<T: Document> Collection<T> {
     {
         let key = DocumentByKey::new(key, values);
         let names = key.names.clone();
+        let claim = key.claim(self.core());
         let found = key.condition(self.core());
         let (condition, collation) = match found {
             Ok((filter, collation)) => (filter.into_document(), collation),
@@ -130,12 +133,30 @@ impl<T: Document> Collection<T> {
             let key = values_of(&names, condition);
             Sought::Key(Box::new(sensitive::shown(T::META, &key)))
         });
-        let find = crate::Find::<T>::new(self.core().clone(), Filter::of(condition));
-        let find = match collation {
-            Some(collation) => find.collation(collation),
-            None => find,
+        let core = self.core().clone();
+        let find = move |condition| {
+            let find = crate::Find::<T>::new(core, Filter::of(condition));
+            match collation {
+                Some(collation) => find.collation(collation),
+                None => find,
+            }
         };
-        find.one().seeking(sought)
+        let (Some(claim), Ok(condition)) = (claim, &condition) else {
+            return find(condition).one().seeking(sought);
+        };
+        let condition = condition.clone();
+        let found = async move {
+            let Some(owner) = claim.owner().await? else {
+                return Ok(None);
+            };
+            let is_named = !owner.is_empty();
+            let of_owner = all([condition.clone(), owner]);
+            match find.clone()(Ok(of_owner)).one().await? {
+                None if is_named => find(Ok(condition)).one().await,
+                found => Ok(found),
+            }
+        };
+        Action::new(T::META.collection, "find_one", Box::new(found)).seeking(sought)
     }
 
     /// Changes the document with this unique key, as [`update`](Collection::update) does by its id. The key is that of

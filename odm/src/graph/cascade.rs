@@ -29,11 +29,12 @@ impl Graph {
         all
     }
 
-    /// Whether the deletion of such a document means anything to others, or calls its hooks.
+    /// Whether the deletion of such a document means anything to others, frees a claim, or calls its hooks.
     pub(crate) fn has_deletion_rules(&self, meta: &DocumentMeta) -> bool {
         meta.has_hooks()
             || self.derived_from(meta).next().is_some()
             || self.is_child_of_others(meta)
+            || self.is_claimed(meta)
             || self
                 .incoming(meta)
                 .any(|edge| edge.reference.on_delete != OnDelete::Keep)

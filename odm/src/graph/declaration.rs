@@ -49,6 +49,17 @@ pub(crate) fn is_two_way(declaration: &Document) -> bool {
 /// The field of a declaration that deletions keep the documents of a collection: the name of the field with their times.
 pub(crate) const SOFT_DELETE: &str = "soft_delete";
 
+/// The field of the declaration of a key that is unique over all shards: its fields.
+pub(crate) const UNIQUE: &str = "unique";
+
+/// The field of the declaration that documents have claims: their collection.
+pub(crate) const CLAIMS: &str = "claims";
+
+/// Whether a declaration is that of a key that is unique over all shards.
+pub(crate) fn is_global_key(declaration: &Document) -> bool {
+    declaration.contains_key(UNIQUE)
+}
+
 /// The field of a stored reference with its rule, and of a declaration that is nothing but the rule.
 pub(crate) const RULE: &str = "on_delete";
 

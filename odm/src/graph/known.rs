@@ -1,6 +1,6 @@
 //! Declarations of other programs, as they are stored in the database.
 
-use crate::graph::declaration::{SOFT_DELETE, is_two_way};
+use crate::graph::declaration::{CLAIMS, SOFT_DELETE, UNIQUE, is_two_way};
 use crate::graph::edge::{Derived, DerivedId, Edge, EdgeId};
 use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
@@ -34,9 +34,10 @@ pub(crate) struct DeclaredRead {
 }
 
 /// Whether another program can do later what a declaration asks for: not the other side of a link, not what a bucket keeps of
-/// its own items, and not that a deletion keeps the document.
+/// its own items, not that a deletion keeps the document, and not a claim.
 pub(crate) fn may_be_left(declaration: &Document) -> bool {
-    !is_two_way(declaration) && !declaration.contains_key("floats") && !declaration.contains_key(SOFT_DELETE)
+    let at_once = ["floats", SOFT_DELETE, UNIQUE, CLAIMS];
+    !is_two_way(declaration) && !at_once.iter().any(|name| declaration.contains_key(name))
 }
 
 /// Whether a declaration asks for what a program without it must not leave to others: also what is to be true at once.

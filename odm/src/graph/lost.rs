@@ -15,6 +15,7 @@ impl Graph {
             .or_else(|| self.is_one_side(meta))
             .or_else(|| self.is_source(meta))
             .or_else(|| self.is_derived_from(meta))
+            .or_else(|| self.frees_claims(meta))
     }
 
     /// An index by which the server deletes documents that the library has to delete.
@@ -119,6 +120,17 @@ impl Graph {
         Some((
             format!("copies beside {name} are kept in sync with it"),
             format!("say `consistency = snapshot` for the copies beside {name}"),
+        ))
+    }
+
+    fn frees_claims(&self, meta: &DocumentMeta) -> Option<(String, String)> {
+        let key = self.global_keys(meta).next()?;
+        let paths = key.paths.join("`, `");
+        Some((
+            format!(
+                "its documents claim the values of `{paths}` (`unique(global)`), and their claims would stay"
+            ),
+            format!("leave out `unique(global)` of `{paths}`"),
         ))
     }
 

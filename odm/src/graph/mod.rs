@@ -4,6 +4,7 @@
 //! program happens to load.
 
 pub(crate) mod cascade;
+mod claims;
 mod collations;
 pub(crate) mod concern;
 pub(crate) mod declaration;
@@ -28,6 +29,7 @@ pub(crate) use crate::graph::names::{fields_of, is, is_itself};
 use crate::graph::routing::Routing;
 
 use crate::graph::walk::{DeclaredReference, ModelWalk};
+use crate::model::claims::GlobalKey;
 use crate::model::copy::{Computed, Consistency, Copied};
 use crate::model::document::DocumentMeta;
 use crate::model::meta::Several;
@@ -53,6 +55,8 @@ pub(crate) struct Graph {
     derived: Arc<Vec<Derived>>,
     /// What documents say of shard keys, by their collection.
     routings: Arc<HashMap<&'static str, Routing>>,
+    /// The keys that are unique over all shards.
+    keys: Arc<Vec<GlobalKey>>,
     /// The documents with sensitive fields, if there are any.
     sensitive: Option<Arc<[&'static DocumentMeta]>>,
     /// The fields that programs with other models derive.
@@ -100,6 +104,7 @@ impl Graph {
         for (meta, field) in derived {
             graph.derive(meta, field, &mut problems);
         }
+        graph.add_global_keys(&mut problems);
         graph.check_collations(&mut problems);
         graph.check_expiry(&mut problems);
         graph.check_kinds(&mut problems);
@@ -131,6 +136,7 @@ impl Graph {
             incoming: self.incoming.clone(),
             derived: self.derived.clone(),
             routings: self.routings.clone(),
+            keys: self.keys.clone(),
             sensitive: self.sensitive.clone(),
             others: crate::graph::known::KnownDeclarations::default(),
         }
@@ -328,8 +334,8 @@ impl Graph {
                 && shape.deny_unknown
             {
                 problems.push(format!(
-                    "`{}` has two-way references, or is the source or the holder of copies, for which the library stores a \
-                     field `_odm` of its own in the documents: remove `#[serde(deny_unknown_fields)]`",
+                    "`{}` has two-way references, is the source or the holder of copies, or has a key with `unique(global)`, for which the \
+                     library stores a field `_odm` of its own in the documents: remove `#[serde(deny_unknown_fields)]`",
                     meta.name
                 ));
             }
@@ -511,12 +517,13 @@ impl Graph {
         })
     }
 
-    /// Whether documents hold copies, or are the sources of some.
+    /// Whether documents hold copies, are the sources of some, or claim values.
     pub(crate) fn takes_part(&self, meta: &DocumentMeta) -> bool {
         self.outgoing(meta).any(|edge| !edge.copies.is_empty())
             || self.incoming(meta).any(|edge| !edge.copies.is_empty())
             || self.derived_in(meta).next().is_some()
             || self.all_derived_from(meta).next().is_some()
+            || self.is_claimed(meta)
             || self.is_for_others(meta)
     }
 

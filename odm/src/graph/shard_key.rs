@@ -122,7 +122,7 @@ impl Graph {
         let has_id = key.fields.iter().any(|field| field.path == "_id");
         for declared in meta
             .indexes_of_collection()
-            .filter(|declared| declared.index.unique)
+            .filter(|declared| declared.index.unique && !declared.index.global)
         {
             let own: Vec<&str> = declared.paths().collect();
             if self.key_in_front(meta, &own).is_some() {

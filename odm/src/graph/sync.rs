@@ -65,7 +65,7 @@ impl Graph {
             || self.derived_from(meta).next().is_some()
     }
 
-    /// Whether something is derived from this field of a document.
+    /// Whether something is derived from this field of a document, or a claim depends on it.
     pub(crate) fn is_read(&self, meta: &DocumentMeta, field: &str) -> bool {
         self.is_read_but(meta, field, None)
     }
@@ -92,6 +92,7 @@ impl Graph {
                     modes(derived.consistency) && but.is_none_or(|edge| edge.id != derived.target.edge)
                 })
                 .any(|derived| derived.reads(self).iter().any(|name| meet(name, field)))
+            || modes(Consistency::Atomic) && self.is_claimed_by(meta, field)
     }
 
     /// Whether something is derived of a document in those that this reference names.

@@ -130,7 +130,8 @@ pub(crate) fn in_unique_indexes(meta: &DocumentMeta) -> Vec<String> {
             .iter()
             .any(|field| field.default.is_some() && !field.stored)
     };
-    let unique = meta.indexes.iter().filter(|index| index.unique);
+    // Values that claims keep unique have no default at all: `graph/claims.rs`.
+    let unique = meta.indexes.iter().filter(|index| index.unique && !index.global);
     let paths = unique.filter_map(|index| index.keys.iter().map(|key| (key.path)()).find(may_lack));
     let problems = paths.map(|path| {
         format!(
@@ -271,7 +272,7 @@ fn named_below(shape: Shape, name: &str, depth: u32) -> Option<&'static FieldMet
 }
 
 /// The fields that a dotted name leads through, as far as they are declared and no array stands between them.
-fn fields_at(shape: Shape, name: &str) -> Vec<&'static FieldMeta> {
+pub(crate) fn fields_at(shape: Shape, name: &str) -> Vec<&'static FieldMeta> {
     let mut shape = shape;
     let fields = name.split('.').map_while(|part| {
         let field = named(shape, part)?;

@@ -6,6 +6,7 @@
 pub(crate) mod asserts;
 pub(crate) mod average;
 pub(crate) mod checked;
+pub(crate) mod claims;
 pub(crate) mod compare;
 pub(crate) mod copy;
 pub(crate) mod date_text;

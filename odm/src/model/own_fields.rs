@@ -29,6 +29,9 @@ pub(crate) const FEW_HOLDERS: i64 = 1_000;
 /// rely on the same document one is run again.
 pub(crate) const LINKS: &str = "_odm.links";
 
+/// How often an unclaimed value of the document was claimed, which locks it: a write that changes the value meets that.
+pub(crate) const CLAIMS: &str = "_odm.claims";
+
 /// The id of the deletion that deleted the document, where deletions keep documents. Those that it deleted with another one have the
 /// same. The collection has a sparse index of it.
 pub(crate) const DELETION: &str = "_odm.deletion";
@@ -78,6 +81,9 @@ pub(crate) const ALL: &str = "*";
 /// The entry for the fields that a document derives from its children: some children may be older than the document.
 pub(crate) const CHILDREN: &str = "<";
 
+/// The entry for the unique values of a document that was inserted again: it has no claims yet.
+pub(crate) const UNCLAIMED: &str = "=";
+
 /// The token of pending work: all work of one operation has the same.
 pub(crate) type Token = ObjectId;
 
@@ -106,12 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn every_field_stands_below_one_of_seven() {
+    fn every_field_stands_below_one_of_eight() {
         for path in [
             VERSION,
             REVISION,
             HOLDERS_LEFT,
             LINKS,
+            CLAIMS,
             DELETION,
             RESTORING,
             PENDING,

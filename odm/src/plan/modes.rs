@@ -224,7 +224,8 @@ pub(crate) fn is_bare(odm: &Odm, meta: &'static DocumentMeta) -> Result<bool> {
 }
 
 /// Whether the writes are one update of a document by its id, or one insert, and nothing but copies depends on it, none of them
-/// declared `consistency = atomic`. A value that is computed from children is left out: deriving it again costs more than a transaction.
+/// declared `consistency = atomic`, and no claim. A value that is computed from children is left out: deriving it again costs more than
+/// a transaction.
 fn may_fall_back(graph: &Graph, writes: &[Write]) -> bool {
     let [write] = writes else {
         return false;
@@ -234,8 +235,14 @@ fn may_fall_back(graph: &Graph, writes: &[Write]) -> bool {
         WriteKind::Update(update) => update.one.is_some() && !update.upsert,
         WriteKind::UpdateMany(_) | WriteKind::Replace(_) | WriteKind::Delete(_) => false,
     };
+    let claims = write.changed_fields();
+    let claims = || {
+        graph
+            .global_keys(write.meta)
+            .any(|key| key.reads().any(|field| claims.is_of(field)))
+    };
     let is_child = || graph.derived_from(write.meta).next().is_some() || graph.is_child_of_others(write.meta);
-    is_of_one && !is_child() && !graph.leads_to_atomic(write.meta)
+    is_of_one && !is_child() && !claims() && !graph.leads_to_atomic(write.meta)
 }
 
 /// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with

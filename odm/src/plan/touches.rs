@@ -497,7 +497,7 @@ fn same(a: &Bson, b: &Bson) -> bool {
     Key::of_bson(a) == Key::of_bson(b)
 }
 
-/// Whether a write affects derived values, by the time at which they are updated.
+/// Whether a write affects derived values and claims, by the time at which they are updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Affected {
     /// Some in the write's transaction, where the deployment has transactions.
@@ -547,6 +547,7 @@ impl Affected {
             .copied(meta)
             .filter(|edge| edge.may_name_missing())
             .for_each(|edge| affected.add_copies(edge));
+        affected.atomic |= graph.is_claimed(meta);
         affected.eventual |= graph.is_for_others(meta);
         affected
     }
@@ -564,6 +565,7 @@ impl Affected {
         graph
             .derived_from(meta)
             .for_each(|derived| affected.add(derived.consistency));
+        affected.atomic |= graph.is_claimed(meta);
         affected.eventual |= graph.is_child_of_others(meta);
         affected
     }
@@ -593,6 +595,7 @@ impl Affected {
             .derived_from(meta)
             .filter(|derived| derived.reads(graph).iter().any(|name| changes(name)));
         derived.for_each(|derived| affected.add(derived.consistency));
+        affected.atomic |= names.iter().any(|name| graph.is_claimed_by(meta, name));
         if graph.others().is_some() {
             let mut left = graph.outgoing(meta).filter(|edge| graph.is_left(edge));
             affected.eventual |= left.any(|edge| changes(&edge.path))

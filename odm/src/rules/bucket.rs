@@ -6,7 +6,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::meta::bucket::{BucketMeta, ROOM, merge};
 use crate::model::own_fields;
 use crate::model::own_fields::Token;
-use crate::rules::derived::{Comparison, DerivedValue, RederiveReport};
+use crate::rules::derived::{Comparison, DerivedValue, RederiveReport, ValueKind};
 use crate::rules::pending::recorded_in_pipeline;
 use crate::rules::rule::SyncRule;
 use crate::store::batch;
@@ -438,6 +438,10 @@ impl DerivedValue for Summaries {
 
     fn reads(&self, _: &Graph, _: &dyn Fn(&str) -> bool) -> Vec<String> {
         Vec::new()
+    }
+
+    fn kind(&self) -> ValueKind {
+        ValueKind::Summary
     }
 
     fn is_of_holder(&self) -> bool {

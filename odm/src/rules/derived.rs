@@ -40,6 +40,21 @@ pub(crate) trait DerivedValue: Send + Sync {
     /// The fields of the source on which these fields of the holder depend.
     fn reads(&self, graph: &Graph, is_read: &dyn Fn(&str) -> bool) -> Vec<String>;
 
+    /// What they are, for the words of audits and repairs.
+    fn kind(&self) -> ValueKind {
+        ValueKind::Derived
+    }
+
+    /// The collection of the model that declares them.
+    fn declared_in(&self) -> &'static str {
+        self.holder().collection
+    }
+
+    /// The id of a holder as an audit may show it.
+    fn shown(&self, id: Bson) -> Bson {
+        id
+    }
+
     /// Whether a document holds all that they are derived of, so that one look at it tells whether they are right.
     fn is_of_holder(&self) -> bool {
         false
@@ -62,6 +77,20 @@ pub(crate) trait DerivedValue: Send + Sync {
     ) -> BoxFuture<'s, Result<RederiveReport>>;
 }
 
+/// What derived values are, in words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ValueKind {
+    /// Copies, subsets and computed fields.
+    #[default]
+    Derived,
+    /// The summaries of buckets.
+    Summary,
+    /// The claims of documents with a key that is unique over all shards.
+    Claims,
+    /// The owners of such claims.
+    Owners,
+}
+
 /// The result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
@@ -80,6 +109,8 @@ pub(crate) struct RederiveReport {
     pub(crate) written: WriteReport,
     /// The collections in whose documents work is pending, in the order in which it is to be applied.
     pub(crate) pending: Vec<&'static DocumentMeta>,
+    /// The ids of holders that were left as they are, since another document has what they should have.
+    pub(crate) left: Vec<Bson>,
 }
 
 /// How values are compared.

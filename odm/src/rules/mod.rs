@@ -1,4 +1,5 @@
-//! What writes have to keep true, a folder or file a rule: references exist, deletions, two-way links, copies, values of children, buckets.
+//! What writes have to keep true, a folder or file a rule: references exist, deletions, two-way links, copies, values of children, buckets,
+//! claims of unique values.
 //!
 //! The rules by which values in other documents are kept in sync implement [`SyncRule`](rule::Rule), and [`all`] lists them. The engine calls them in
 //! that order, and names none of them (but for pushes into buckets, `engine/bucket.rs`). That references exist, the other side of links and the decisions of deletions are no
@@ -26,6 +27,7 @@
 
 pub(crate) mod bucket;
 pub(crate) mod children;
+pub(crate) mod claims;
 pub(crate) mod copy;
 pub(crate) mod derived;
 pub(crate) mod exists;
@@ -47,13 +49,14 @@ use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
 
 /// The rules by which values are kept in sync, in the order in which they are applied: copies come before values of children, because
-/// a parent may derive from a copied field. The first two depend on no other.
-pub(crate) fn all() -> [&'static dyn SyncRule; 4] {
+/// a parent may derive from a copied field. The others depend on no other.
+pub(crate) fn all() -> [&'static dyn SyncRule; 5] {
     [
         &link::count::Counting,
         &bucket::Summarizing,
         &copy::rule::Copying,
         &children::rule::Deriving,
+        &claims::Claiming,
     ]
 }
 

@@ -432,6 +432,8 @@ pub(crate) struct Effects {
     included: HashSet<(&'static str, Key)>,
     /// The documents that the write relies on and that no statement has confirmed yet: one that changes such a document can do so.
     pub(crate) expected: Vec<Expected>,
+    /// The document whose write a rule has refused, where the error of the rule is about one.
+    pub(crate) refused: Option<(&'static str, Key)>,
 }
 
 impl Effects {
@@ -461,6 +463,7 @@ impl Effects {
             copies: 0,
             included: HashSet::new(),
             expected: Vec::new(),
+            refused: None,
         }
     }
 

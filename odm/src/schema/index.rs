@@ -5,6 +5,7 @@ use super::{language, partial};
 use crate::Result;
 use crate::graph::edge::Edge;
 use crate::graph::indexes::{begins_with, is_indexed, looked_up};
+use crate::model::claims::GlobalKey;
 use crate::model::compare::least;
 use crate::model::copy::Subset;
 use crate::model::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
@@ -22,6 +23,8 @@ pub(super) struct Index {
     /// Whether the name was given, rather than made by the rule.
     pub named: bool,
     pub unique: bool,
+    /// Whether claims keep its values unique over all shards: a unique index that is there does as well.
+    pub global: bool,
     pub sparse: bool,
     pub expire_after: Option<i64>,
     pub partial: Option<Document>,
@@ -165,7 +168,9 @@ impl Index {
         Ok(Index {
             name: meta.name.map_or(index.name, str::to_owned),
             named: meta.name.is_some(),
-            unique: meta.unique,
+            // Claims keep it unique over all shards, where the server has no such index.
+            unique: meta.unique && !meta.global,
+            global: meta.global,
             sparse: meta.sparse,
             expire_after: meta
                 .expire_after
@@ -194,6 +199,19 @@ impl Index {
             partial: Some(within(self.partial.unwrap_or_default(), &doc! { tag: name })),
             ..self
         }
+    }
+
+    /// The unique index that would hold the values of a key that is unique over all shards.
+    ///
+    /// # Errors
+    /// Those of [`Index::of`].
+    pub fn of_values(key: &GlobalKey) -> Result<Index> {
+        let mut index = Index::of(key.index)?;
+        index.unique = true;
+        let has_values = key.paths.iter().map(|path| doc! { *path: { "$ne": null } });
+        let is_there = key.holder.soft_delete.map(|name| doc! { name: null });
+        index.partial = has_values.chain(is_there).reduce(|all, one| within(all, &one));
+        Ok(index)
     }
 
     /// Leaves deleted documents out of a unique index: they leave their keys to others. No index is both sparse and partial, so the
@@ -435,6 +453,7 @@ impl Index {
             name: default_name(&key),
             named: false,
             unique: false,
+            global: false,
             sparse: false,
             expire_after: None,
             partial: None,
@@ -565,7 +584,11 @@ impl Index {
             .get_document("key")
             .is_ok_and(|key| key.len() == 1 && key.contains_key("_id"));
         for (name, there, declared) in [
-            ("unique", flag("unique"), self.unique),
+            (
+                "unique",
+                flag("unique"),
+                self.unique || self.global && flag("unique"),
+            ),
             ("sparse", flag("sparse"), self.sparse),
         ] {
             if there != declared && !of_id {
@@ -640,6 +663,9 @@ impl Index {
         let mut words = format!("`{}` on {}", self.name, fields_in_words(&self.key));
         if self.unique {
             words.push_str(", unique");
+        }
+        if self.global {
+            words.push_str(", unique by claims");
         }
         if self.sparse {
             words.push_str(", sparse");

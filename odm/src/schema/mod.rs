@@ -40,7 +40,7 @@ pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
 pub(crate) use index::parallel;
-pub use plan::{Change, Lacking, Plan};
+pub use plan::{Change, Lacking, Plan, SharedValues};
 pub use renamed::Renamed;
 pub(crate) use shard_key::{StoredShardKey, StoredShardKeys};
 pub(crate) use values::plural;

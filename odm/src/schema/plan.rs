@@ -43,6 +43,7 @@ pub struct Plan {
     backfills: Vec<String>,
     lacking: Vec<Lacking>,
     renamed: Vec<Renamed>,
+    shared: Vec<SharedValues>,
     unknown: Vec<String>,
     warning: Option<String>,
     /// The collections as they were.
@@ -71,6 +72,27 @@ pub struct Lacking {
     pub field: String,
     /// How many documents lack it, or have an item that does.
     pub documents: u64,
+}
+
+/// Documents that share values which one document alone may have, by `unique(global)`: [`Plan::shared`].
+///
+/// ```no_run
+/// # use samples::model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// for shared in odm.plan().await?.shared() {
+///     println!("`{}`.`{}`: {}", shared.collection, shared.fields.join("`, `"), shared.documents);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SharedValues {
+    /// The collection.
+    pub collection: &'static str,
+    /// The stored names of the fields.
+    pub fields: Vec<String>,
+    /// The documents.
+    pub documents: Violations,
 }
 
 /// One difference.
@@ -381,6 +403,14 @@ impl Plan {
         &self.renamed
     }
 
+    /// The documents that share values which one of them alone may have, by `unique(global)`. [`Odm::backfill`] claims the values for one of
+    /// them and leaves the others as they are, and [`Odm::audit`] lists these afterwards: give them other values.
+    ///
+    /// They are looked for until a backfill has left none.
+    pub fn shared(&self) -> &[SharedValues] {
+        &self.shared
+    }
+
     /// The copies that the database holds and these models lack, in words: `orders.name from customers.name`. While there are
     /// any, [`Odm::apply`] and [`Odm::sync`] fail with [`Error::UnknownCopies`](crate::Error::UnknownCopies), unless
     /// [`allow_unknown_copies`](Odm::allow_unknown_copies) was called.
@@ -437,6 +467,18 @@ impl fmt::Display for Plan {
                 plural(*documents, "document")
             )
         }));
+        lines.extend(self.shared.iter().map(|shared| {
+            let SharedValues {
+                collection,
+                fields,
+                documents,
+            } = shared;
+            format!(
+                "`{collection}`: `{}` is declared `unique(global)`, and is shared by {documents}; a backfill claims it for one of them: give \
+                 the others another value",
+                fields.join("`, `")
+            )
+        }));
         lines.extend(self.unknown.iter().map(|copies| {
             format!("unknown: the database holds `{copies}`, which these models don't declare")
         }));
@@ -467,8 +509,8 @@ impl Odm {
     /// the whole collection, to count the documents that violate it. One more reads the stored declarations of copies, and each
     /// collection with new ones costs one. Each field that has a default costs one, in which the server reads the collection, to
     /// count the documents that lack it, and so does each field that the validator has under another name; [`sync`](Odm::sync) does not
-    /// count them. Each collection with declared search or vector
-    /// indexes costs one. On a sharded cluster two more read its catalog.
+    /// count them. Each key with `unique(global)` whose values are not claimed yet costs one, in which the server reads the collection.
+    /// Each collection with declared search or vector indexes costs one. On a sharded cluster two more read its catalog.
     pub fn plan(&self) -> action::Action<Plan> {
         let odm = self.clone();
         action::Action::new("(all)", "plan", Box::new(async move { odm.planned().await }))
@@ -489,6 +531,7 @@ impl Odm {
                 plan.notes.extend(elsewhere);
                 plan.lacking = self.count_lacking(&plan).await?;
                 plan.renamed = self.count_renamed(&plan).await?;
+                plan.shared = self.count_shared(&plan).await?;
                 let of_search = plan.warning.take();
                 let of_server = self.warning().await?;
                 plan.warning = of_server.into_iter().chain(of_search).reduce(|a, b| format!("{a}; {b}"));
@@ -579,6 +622,27 @@ impl Odm {
         Ok(with_documents.collect())
     }
 
+    /// By keys that are unique over all shards, of all collections whose documents may not have claimed their values.
+    async fn count_shared(&self, plan: &Plan) -> Result<Vec<SharedValues>> {
+        let mut counts = Vec::new();
+        for key in self.graph().all_global_keys() {
+            let collection = key.holder.collection;
+            if plan.seen.contains_key(collection) && !self.is_all_claimed(&key.name()) {
+                counts.push(async move {
+                    let index = Index::of_values(key)?;
+                    let found = existing::duplicates(self.database(), collection, &index).await?;
+                    Ok::<_, crate::Error>(found.map(|documents| SharedValues {
+                        collection,
+                        fields: key.paths.iter().map(|path| (*path).to_owned()).collect(),
+                        documents,
+                    }))
+                });
+            }
+        }
+        let counted: Vec<Option<SharedValues>> = stream::iter(counts).buffered(AT_ONCE).try_collect().await?;
+        Ok(counted.into_iter().flatten().collect())
+    }
+
     /// Collections, validators and indexes.
     pub(super) async fn compare(&self) -> Result<Plan> {
         let db = self.database();
@@ -587,9 +651,10 @@ impl Odm {
         let cluster = self.cluster(&shard_keys).await?;
         let cluster = cluster.as_ref();
         let mut declared = Vec::new();
-        for model in self.models() {
-            let collection = model.meta.collection;
-            declared.push((model.meta, existing.remove(collection), shard_keys.of(collection)));
+        let models = self.models().iter().map(|model| model.meta);
+        for meta in models.flat_map(|meta| [Some(meta), meta.claims]).flatten() {
+            let collection = meta.collection;
+            declared.push((meta, existing.remove(collection), shard_keys.of(collection)));
         }
         let looks: Vec<_> = declared
             .into_iter()
@@ -609,6 +674,7 @@ impl Odm {
             backfills: Vec::new(),
             lacking: Vec::new(),
             renamed: Vec::new(),
+            shared: Vec::new(),
             unknown: Vec::new(),
             warning: None,
             seen: HashMap::new(),

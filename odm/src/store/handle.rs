@@ -75,6 +75,8 @@ struct HandleInner {
     /// The two-way references, by their positions in the graph, of which a backfill is still to write the other side for
     /// documents that were there before, as it was found the last time.
     unlinked: std::sync::RwLock<Vec<EdgeId>>,
+    /// The keys that are unique over all shards and whose values all documents have claimed.
+    claimed: std::sync::RwLock<Vec<String>>,
     /// The ids of holders that transactions have read.
     looked: Looked,
     /// When the stored declarations were read.
@@ -104,6 +106,7 @@ impl HandleInner {
             unknown: std::sync::RwLock::default(),
             lacking: std::sync::RwLock::default(),
             unlinked: std::sync::RwLock::default(),
+            claimed: std::sync::RwLock::default(),
             looked: Looked::default(),
             age: Age::default(),
             queue: Arc::default(),
@@ -505,6 +508,18 @@ impl Odm {
         let unlinked = self.inner.unlinked.read();
         let unlinked = unlinked.unwrap_or_else(std::sync::PoisonError::into_inner);
         unlinked.contains(&edge.id) || edge.inverse.is_some_and(|inverse| unlinked.contains(&inverse))
+    }
+
+    pub(crate) fn set_claimed(&self, keys: Vec<String>) {
+        let place = self.inner.claimed.write();
+        *place.unwrap_or_else(std::sync::PoisonError::into_inner) = keys;
+    }
+
+    /// Whether all documents with values of this key, which is unique over all shards, are known to have claimed them.
+    pub(crate) fn is_all_claimed(&self, key: &str) -> bool {
+        let claimed = self.inner.claimed.read();
+        let claimed = claimed.unwrap_or_else(std::sync::PoisonError::into_inner);
+        claimed.iter().any(|name| name == key)
     }
 
     pub(crate) fn set_unknown(&self, unknown: UnknownDeclarations) {

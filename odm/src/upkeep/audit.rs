@@ -4,7 +4,7 @@ use crate::graph::edge::{Edge, EdgeId};
 use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
-use crate::rules::derived::DerivedValue;
+use crate::rules::derived::{DerivedValue, ValueKind};
 use crate::schema::{StoredShardKey, StoredShardKeys, plural};
 use crate::store::batch::{after_id, document_id};
 use crate::store::cx::Cx;
@@ -32,8 +32,9 @@ impl Odm {
     /// two-way references that are missing on one side, or that list a document twice; arrays over their bound; parents with
     /// several children where each may have one, if the unique index is missing; documents that are not deleted below deleted
     /// ones, and deletions and restorations that were interrupted (`#[document(soft_delete)]`); copies, subsets and computed
-    /// fields that differ from their sources; buckets whose count, times, sums or room differ from their items, which the server
-    /// compares without sending the items; and, in a sharded collection, several documents with one `_id`.
+    /// fields that differ from their sources; values of a key with `unique(global)` that their documents have not claimed, and claims
+    /// whose owners have no such value; buckets whose count, times, sums or room differ from their items, which the server compares
+    /// without sending the items; and, in a sharded collection, several documents with one `_id`.
     ///
     /// Every document that holds some is read once, in batches in the order of their ids, so memory is bounded. Before a fault
     /// is reported, it is read again, both sides of a link in one snapshot where the deployment has transactions; a reference
@@ -197,10 +198,8 @@ impl IntoFuture for Auditing {
                     while let Some(documents) = source.next(&cx).await? {
                         let compared = copies::measure(value, &cx, &documents).await?;
                         chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
-                        found.checked += compared.copies;
+                        found.add(value, compared.copies, compared.stale);
                         found.wrong += compared.wrong;
-                        let stale = compared.stale.into_iter();
-                        stale.for_each(|id| found.stale.add(id, Bson::Null));
                     }
                     audit.copies.push(found);
                 }
@@ -349,7 +348,8 @@ impl ChosenReferences {
 }
 
 fn is_chosen(value: &dyn DerivedValue, collection: &str, field: Option<&str>) -> bool {
-    value.holder().collection == collection && field.is_none_or(|field| value.is_named(field))
+    let is_of = value.holder().collection == collection || value.declared_in() == collection;
+    is_of && field.is_none_or(|field| value.is_named(field))
 }
 
 /// The documents that are inspected, batch by batch.
@@ -464,7 +464,7 @@ pub struct Audit {
     pub documents: u64,
     /// The findings for each reference, in the order of the models.
     pub references: Vec<AuditedReference>,
-    /// The findings for copies, subsets and computed fields, and for the summaries of buckets, in the order of the models.
+    /// The findings for copies, subsets and computed fields, for the summaries of buckets, and for claims, in the order of the models.
     pub copies: Vec<AuditedCopies>,
     /// The collections of a sharded cluster in which several documents have the same `_id`, in the order of the models.
     pub duplicate_ids: Vec<DuplicateIds>,
@@ -520,7 +520,8 @@ impl DuplicateIds {
     }
 }
 
-/// The findings for the copies beside one reference, for one field that is derived from children, or for the summaries in the
+/// The findings for the copies beside one reference, for one field that is derived from children, for the claims of one key, for the
+/// owners of the claims in one collection, or for the summaries in the
 /// buckets of one collection.
 ///
 /// ```no_run
@@ -544,16 +545,25 @@ pub struct AuditedCopies {
     pub wrong: u64,
     /// The ids of the documents in which they differ.
     pub stale: Findings,
+    kind: ValueKind,
 }
 
 impl AuditedCopies {
-    fn of(value: &dyn DerivedValue) -> AuditedCopies {
+    pub(crate) fn of(value: &dyn DerivedValue) -> AuditedCopies {
         AuditedCopies {
             collection: value.holder().collection,
             fields: value.fields(),
             source: value.source(),
+            kind: value.kind(),
             ..AuditedCopies::default()
         }
+    }
+
+    /// Adds how many were compared, and the holders in which some differ.
+    pub(crate) fn add(&mut self, value: &dyn DerivedValue, checked: u64, stale: Vec<Bson>) {
+        self.checked += checked;
+        let stale = stale.into_iter();
+        stale.for_each(|id| self.stale.add(value.shown(id), Bson::Null));
     }
 
     /// The share of copies that are right, from 0 to 1; 1 where there are none.
@@ -580,14 +590,34 @@ impl AuditedCopies {
             .iter()
             .map(|(id, _)| format!("_id {id}"))
             .collect();
+        let fields = self.fields.join("`, `");
+        let what = match self.kind {
+            ValueKind::Derived | ValueKind::Summary => format!(
+                "{} of {} {} from the source ({})",
+                self.wrong,
+                self.checked,
+                one(self.wrong, "differs", "differ"),
+                self.source
+            ),
+            ValueKind::Claims => format!(
+                "{} of the {} {} not claimed by {} in `{}`, or claimed by another document",
+                self.wrong,
+                plural(self.checked, "value"),
+                one(self.wrong, "is", "are"),
+                one(self.wrong, "its document", "their documents"),
+                self.source
+            ),
+            ValueKind::Owners => format!(
+                "{} of the {} {} an owner in `{}` that has not these values",
+                self.wrong,
+                plural(self.checked, "claim"),
+                one(self.wrong, "has", "have"),
+                self.source
+            ),
+        };
         Some(format!(
-            "`{}`.`{}`: {} of {} {} from the source ({}){}{}{}",
+            "`{}`.`{fields}`: {what}{}{}{}",
             self.collection,
-            self.fields.join("`, `"),
-            self.wrong,
-            self.checked,
-            if self.wrong == 1 { "differs" } else { "differ" },
-            self.source,
             if self.wrong == self.stale.count {
                 String::new()
             } else {
@@ -879,7 +909,7 @@ impl Audit {
     }
 
     /// The number of documents in which copies, subsets, computed fields or bucket summaries differ from their sources, counted
-    /// once for each of these fields.
+    /// once for each of these fields, with that of unclaimed values and of claims without an owner.
     ///
     /// ```no_run
     /// # fn example(audit: odm::upkeep::Audit) {
@@ -1084,10 +1114,18 @@ impl fmt::Display for Audit {
             plural(self.checked(), "reference"),
             plural(self.documents, "document")
         )?;
-        match self.copies.iter().map(|copies| copies.checked).sum::<u64>() {
+        let checked = |kinds: &[ValueKind]| {
+            let copies = self.copies.iter().filter(|copies| kinds.contains(&copies.kind));
+            copies.map(|copies| copies.checked).sum::<u64>()
+        };
+        match checked(&[ValueKind::Derived, ValueKind::Summary]) {
+            0 => {}
+            1 => f.write_str(", and with 1 copy")?,
+            copies => write!(f, ", and with {copies} copies")?,
+        }
+        match checked(&[ValueKind::Owners]) {
             0 => Ok(()),
-            1 => f.write_str(", and with 1 copy"),
-            copies => write!(f, ", and with {copies} copies"),
+            claims => write!(f, ", and with {}", plural(claims, "claim")),
         }
     }
 }

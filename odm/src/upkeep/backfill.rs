@@ -1,7 +1,7 @@
 //! Takes copies for documents that are older than their declaration, lets their buckets say what is declared of the items, and
 //! writes the other side of their two-way references.
 
-use crate::graph::declaration::Declaration;
+use crate::graph::declaration::{Declaration, is_global_key};
 use crate::graph::edge::{Edge, EdgeId};
 use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
@@ -12,6 +12,7 @@ use crate::store::each::WriteReport;
 use crate::store::scopes::of_variant;
 use crate::store::trace::Trace;
 use crate::upkeep::audit::InspectedDocuments;
+use crate::upkeep::copies::Corrected;
 use crate::upkeep::stored::{EARLY, StoredDeclarations, unlinked};
 use crate::upkeep::{copies, follow, inspect, snapshots};
 use crate::{Error, Odm, Result, rules};
@@ -261,13 +262,17 @@ impl<'g> LackingField<'g> {
         cx: &Cx<'g>,
         documents: Vec<RawDocumentBuf>,
         unlinked: &[EdgeId],
-    ) -> Result<WriteReport> {
+    ) -> Result<Corrected> {
         match self {
             LackingField::Value(value) => copies::correct(value.as_ref(), cx, &documents).await,
             LackingField::Links(edge) => {
                 let sides = [Some(edge.id), edge.inverse];
                 let new = sides.into_iter().flatten().any(|at| unlinked.contains(&at));
-                follow::agree(cx, edge, documents, new).await
+                let written = follow::agree(cx, edge, documents, new).await?;
+                Ok(Corrected {
+                    written,
+                    ..Corrected::default()
+                })
             }
         }
     }
@@ -365,6 +370,7 @@ async fn fill(
     }
     wait(graph, &known, waits, on_wait).await;
     let unlinked = unlinked(graph, &known);
+    let mut is_all_claimed = false;
     for (lacking, edge) in LackingField::all(graph) {
         let is_early = known.is_filled(&edge.id) && known.is_early(&edge.id);
         if known.is_filled(&edge.id) && !is_early && !all {
@@ -384,19 +390,27 @@ async fn fill(
             .edge(&edge.id)
             .and_then(|known| known.get("at").cloned())
             .filter(|_| !all);
+        // Documents whose values another one has claimed: their keys stay early.
+        let mut is_left = at.is_some() && known.is_early(&edge.id);
         let mut written = WriteReport::default();
         let mut source = InspectedDocuments::from(lacking.holder(), lacking.projection(), at);
         while let Some(documents) = source.next(cx).await? {
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
             let last = documents.last().map(document_id);
-            written.add(lacking.fill(cx, documents, &unlinked).await)?;
+            let corrected = lacking.fill(cx, documents, &unlinked).await;
+            is_left |= corrected
+                .as_ref()
+                .is_ok_and(|corrected| !corrected.left.is_empty());
+            written.add(corrected.map(|corrected| corrected.written))?;
             // Where something is refused the others are filled, and the next backfill goes on here.
             if let Some(last) = last
                 && written.refused.is_none()
             {
                 cx.trip();
+                let mut set = doc! { "at": last };
+                set.extend(is_left.then(|| (EARLY.to_owned(), true.into())));
                 edges
-                    .update_one(as_declared.clone(), doc! { "$set": { "at": last } })
+                    .update_one(as_declared.clone(), doc! { "$set": set })
                     .await?;
             }
         }
@@ -406,13 +420,17 @@ async fn fill(
             continue;
         }
         cx.trip();
-        let update = doc! { "$set": { "filled": true }, "$unset": { "at": "", EARLY: "" } };
+        let update = match is_left {
+            true => doc! { "$set": { "filled": true, EARLY: true }, "$unset": { "at": "" } },
+            false => doc! { "$set": { "filled": true }, "$unset": { "at": "", EARLY: "" } },
+        };
         edges.update_one(as_declared, update).await?;
         if !is_early || all || written.documents > 0 {
             filled.edges.push(edge.id);
         }
+        is_all_claimed |= is_global_key(&edge.is);
     }
-    if !unlinked.is_empty() {
+    if !unlinked.is_empty() || is_all_claimed {
         cx.trip();
         odm.learn().await?;
     }

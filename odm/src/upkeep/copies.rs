@@ -7,7 +7,7 @@ use crate::rules::derived::{Comparison, DerivedValue};
 use crate::store::cx::Cx;
 use crate::store::each::WriteReport;
 use crate::store::transaction;
-use mongodb::bson::{RawDocumentBuf, doc};
+use mongodb::bson::{Bson, RawDocumentBuf, doc};
 
 /// Compares these holders, twice those that seem to differ: while a write is on its way the first look may have seen
 /// one half.
@@ -43,22 +43,37 @@ pub(crate) async fn measure(
     })
 }
 
+/// The result of correcting values.
+#[derive(Debug, Default)]
+pub(crate) struct Corrected {
+    pub(crate) written: WriteReport,
+    /// How many values were compared.
+    pub(crate) checked: u64,
+    /// The ids of holders that were left as they are.
+    pub(crate) left: Vec<Bson>,
+}
+
 /// Compares these holders, and writes the values of those in which one differs again, with what follows from that.
 pub(crate) async fn correct(
     value: &dyn DerivedValue,
     cx: &Cx<'_>,
     documents: &[RawDocumentBuf],
-) -> Result<WriteReport> {
-    let stale = measure(value, cx, documents).await?.stale;
+) -> Result<Corrected> {
+    let Comparison { copies, stale, .. } = measure(value, cx, documents).await?;
+    let mut corrected = Corrected {
+        checked: copies,
+        ..Corrected::default()
+    };
     if stale.is_empty() {
-        return Ok(WriteReport::default());
+        return Ok(corrected);
     }
     let token = Token::new();
     let cx = &cx.unvalidated();
     let rewritten = value.rewrite(cx, &stale, token).await?;
-    let mut written = rewritten.written;
+    corrected.written = rewritten.written;
     for meta in rewritten.pending {
-        written.and(drain(*cx, meta, token).await)?;
+        corrected.written.and(drain(*cx, meta, token).await)?;
     }
-    Ok(written)
+    corrected.left = rewritten.left;
+    Ok(corrected)
 }

@@ -13,6 +13,7 @@ use crate::model::own_fields::{LINKS, Token, VERSION, is_own_path};
 use crate::rules::bucket::Summaries;
 use crate::rules::children::parents::parents_of;
 use crate::rules::children::value::OfChildren;
+use crate::rules::claims::{self, Owners};
 use crate::rules::copy::deliver::raise;
 use crate::rules::copy::value::Copies;
 use crate::rules::derived::DerivedValue;
@@ -539,7 +540,14 @@ impl ByOthers {
                 }
                 self.ids.insert(key);
             }
-            OperationType::Delete if children => self.note_before(event),
+            OperationType::Delete => {
+                if children {
+                    self.note_before(event);
+                }
+                if graph.is_claimed(meta) {
+                    self.ids.insert(key);
+                }
+            }
             _ => {}
         }
     }
@@ -584,6 +592,16 @@ fn repair<'s>(cx: &'s Cx<'_>, meta: &'static DocumentMeta, written: ByOthers) ->
         if !written.ids.is_empty() {
             let read = cx.every(meta, of(&written.ids), needed_to_compare(graph, meta)).await;
             documents = repaired.and(read)?.unwrap_or_default();
+        }
+        if let Some(owners) = Owners::for_model(graph, meta) {
+            // Of deleted documents, and on values that documents don't have any more. They may be those of other documents now.
+            let ids = written.ids.iter().map(Key::to_bson).collect();
+            let claims = cx.every(owners.holder(), Owners::of_documents(ids), owners.projection()).await;
+            let claims = repaired.and(claims)?.unwrap_or_default();
+            repaired.add(compare(cx, &owners, &claims).await)?;
+        }
+        for value in claims::of_documents(graph, meta) {
+            repaired.add(compare(cx, value.as_ref(), &documents).await)?;
         }
         for edge in graph.copying(meta) {
             repaired.add(compare(cx, &Copies { edge }, &documents).await)?;
@@ -695,7 +713,9 @@ async fn compare(cx: &Cx<'_>, value: &dyn DerivedValue, documents: &[RawDocument
     if documents.is_empty() {
         Ok(WriteReport::default())
     } else {
-        copies::correct(value, cx, documents).await
+        copies::correct(value, cx, documents)
+            .await
+            .map(|corrected| corrected.written)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::Token;
 use crate::model::reference::OnDelete;
-use crate::rules::derived::DerivedValue;
+use crate::rules::derived::{DerivedValue, ValueKind};
 use crate::rules::library::LibraryUpdate;
 use crate::rules::rule::Effects;
 use crate::store::batch::{UpdateSpec, document_id, value};
@@ -20,7 +20,7 @@ use crate::store::cx::{Cx, Statement};
 use crate::store::each::{WriteReport, but_for_the_deployment};
 use crate::store::filter::all;
 use crate::store::trace::Trace;
-use crate::upkeep::audit::{Audit, ChosenReferences, FieldOf, InspectedDocuments, look};
+use crate::upkeep::audit::{Audit, AuditedCopies, ChosenReferences, FieldOf, InspectedDocuments, look};
 use crate::upkeep::copies;
 use crate::upkeep::inspect::{Fault, FaultKind, confirm, look_at};
 use crate::{Document, Error, Odm, Result};
@@ -56,6 +56,9 @@ impl Odm {
     /// | an array over its bound, a parent with several children of which it may have one | left |
     /// | documents that an interrupted deletion or restoration has left deleted, below one that is not deleted | restored, unless [`restore`](crate::Collection::restore) of the latter is refused |
     /// | a document that is not deleted, below a deleted one | left: restore the deleted one, or delete the other |
+    /// | a claim of a key with `unique(global)` whose owner is gone, is deleted, or has another value | removed |
+    /// | a value of such a key that no document has claimed | claimed by its document |
+    /// | … that another document has too, and has claimed | left |
     ///
     /// Every write matches the value that was read, so other clients may write meanwhile, and several repairs may run at once.
     /// Versions and timestamps of the documents stay as they are, except for the versions of changed buckets and of documents
@@ -228,6 +231,10 @@ pub enum RepairKind {
     Summed,
     /// Documents that an interrupted deletion or restoration had left deleted were restored.
     Restored,
+    /// Documents have claimed their values of a key with `unique(global)`; the count is in documents.
+    Claimed,
+    /// Claims of such values were removed, since their owners have other values or are gone; the count is in claims.
+    Freed,
 }
 
 impl IntoFuture for Repairing {
@@ -281,7 +288,7 @@ impl IntoFuture for Repairing {
 }
 
 impl Repaired {
-    /// Updates copies that differ from their source. Returns the first refusal, when everything else is done.
+    /// Updates copies that differ from their source, and claims. Returns the first refusal, when everything else is done.
     async fn copies(
         &mut self,
         cx: &Cx<'_>,
@@ -290,21 +297,32 @@ impl Repaired {
     ) -> Result<Result<()>> {
         let mut source = InspectedDocuments::with(cx, value.holder(), value.projection(), None).await?;
         let mut written = WriteReport::default();
+        let mut left = AuditedCopies::of(value);
         while let Some(documents) = source.next(cx).await? {
-            written.add(copies::correct(value, cx, &documents).await)?;
+            let corrected = copies::correct(value, cx, &documents).await;
+            let corrected = corrected.map(|corrected| {
+                left.add(value, corrected.checked, corrected.left);
+                corrected.written
+            });
+            written.add(corrected)?;
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
         }
         if written.documents > 0 {
             self.repairs.push(Repair {
                 collection: value.holder().collection,
                 field: value.fields().join(", "),
-                what: if value.is_of_holder() {
-                    RepairKind::Summed
-                } else {
-                    RepairKind::Copied
+                what: match value.kind() {
+                    ValueKind::Derived => RepairKind::Copied,
+                    ValueKind::Summary => RepairKind::Summed,
+                    ValueKind::Claims => RepairKind::Claimed,
+                    ValueKind::Owners => RepairKind::Freed,
                 },
                 count: written.documents,
             });
+        }
+        left.wrong = left.stale.count;
+        if left.wrong > 0 {
+            self.left.copies.push(left);
         }
         Ok(written.all().map(drop))
     }
@@ -934,6 +952,14 @@ impl RepairKind {
             RepairKind::Restored => (
                 "document of an interrupted deletion or restoration restored",
                 "documents of interrupted deletions or restorations restored",
+            ),
+            RepairKind::Claimed => (
+                "document with its unique values claimed",
+                "documents with their unique values claimed",
+            ),
+            RepairKind::Freed => (
+                "claim without an owner removed",
+                "claims without an owner removed",
             ),
             RepairKind::Deduplicated => (
                 "array with duplicate references removed",

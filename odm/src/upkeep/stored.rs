@@ -6,11 +6,12 @@
 
 use crate::engine::hooks::need_transactions;
 use crate::graph::declaration::{
-    Declaration, EARLIER, EARLIER_RULES, MOST_EARLIER, RULE, had_rule, is_more, is_rule, is_two_way, lacking,
-    restricted, sources, was_declared, with_those_of,
+    Declaration, EARLIER, EARLIER_RULES, MOST_EARLIER, RULE, had_rule, is_global_key, is_more, is_rule,
+    is_two_way, lacking, restricted, sources, was_declared, with_those_of,
 };
 use crate::graph::known::{Others, UnknownDeclarations, is_refused, may_be_left};
 use crate::graph::{EdgeId, Graph, declaration, declared};
+use crate::model::claims::GlobalKey;
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::meet;
 use crate::model::own_fields::EDGES;
@@ -25,7 +26,8 @@ use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, Selection
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// In a stored edge that had no holders when it was stored, and sources: its backfill compares the first holders once.
+/// In a stored edge that had no holders when it was stored, and sources: its backfill compares the first holders once. In that of a key
+/// that is unique over all shards: documents may not have claimed their values, or share them.
 pub(crate) const EARLY: &str = "early";
 
 /// Maximum number of attempts to store declarations while other processes store theirs.
@@ -196,6 +198,7 @@ impl Odm {
     /// Compares the declared edges with those that the database knows.
     pub(crate) async fn compare_edges(&self) -> Result<ComparedEdges> {
         let known = StoredDeclarations::all(self).await?;
+        self.set_claimed(claimed(self.graph(), &known));
         let declared = self.declared(&known).await?;
         let unknown = self.unknown_to(&known).names;
         let mut elsewhere = self.undeclared_of(&known);
@@ -207,7 +210,7 @@ impl Odm {
         })
     }
 
-    /// Refuses `consistency = atomic` and hooks on a standalone server.
+    /// Refuses `consistency = atomic`, `unique(global)` and hooks on a standalone server.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -215,6 +218,9 @@ impl Odm {
         let graph = self.graph();
         if graph.models().any(DocumentMeta::has_hooks) {
             need_transactions(self).await?;
+        }
+        if !graph.all_global_keys().is_empty() && !self.has_transactions().await? {
+            return Err(crate::rules::claims::unsupported(self).await?);
         }
         match graph.models().find_map(|meta| graph.needs_transactions(meta)) {
             Some(name) if !self.has_transactions().await? => {
@@ -279,7 +285,9 @@ impl Odm {
             if early && !empty.contains_key(edge.from) {
                 empty.insert(edge.from, self.is_empty(edge.from).await?);
             }
-            if early && empty.get(edge.from) == Some(&false) {
+            // And so do documents that a program without the claims inserts before it has read the declaration.
+            let is_unclaimed = *filled && is_global_key(&edge.is);
+            if is_unclaimed || early && empty.get(edge.from) == Some(&false) {
                 drop(set.insert(EARLY, true))
             } else {
                 put(&mut update, "$unset", EARLY, "".into())
@@ -368,6 +376,7 @@ impl Odm {
         let known = StoredDeclarations::all(self).await?;
         self.look_for_unknown(&known);
         self.set_unlinked(unlinked(self.graph(), &known));
+        self.set_claimed(claimed(self.graph(), &known));
         Ok(known)
     }
 
@@ -723,6 +732,15 @@ pub(crate) fn unlinked(graph: &Graph, known: &StoredDeclarations) -> Vec<EdgeId>
     let linked = declared::linked(graph);
     let open = linked.filter(|edge| declared::two_way(graph, edge).is_some_and(|edge| is_open(&edge)));
     open.map(|edge| edge.id).collect()
+}
+
+/// The keys that are unique over all shards and whose values all documents have claimed: a claim that is missing means that no document has
+/// them.
+fn claimed(graph: &Graph, known: &StoredDeclarations) -> Vec<String> {
+    let names = graph.all_global_keys().iter().map(GlobalKey::name);
+    names
+        .filter(|name| known.is_filled(name) && !known.is_early(name))
+        .collect()
 }
 
 /// Those of these names.

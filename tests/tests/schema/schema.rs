@@ -106,6 +106,7 @@ macro_rules! model {
                 search_indexes: &[],
                 shard_key: None,
                 generated_id: true,
+                claims: None,
                 several: meta::Several::No,
                 checks: &[],
                 shared: &[],

@@ -29,6 +29,7 @@
 
 use crate::engine::write::documents::found;
 use crate::error::results::Deleted;
+use crate::graph::Graph;
 use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
@@ -37,6 +38,7 @@ use crate::model::own_fields;
 use crate::model::reference::OnDelete;
 use crate::plan::outcome::Gone;
 use crate::plan::repeated::{empties_itself, is_asked_once, rest};
+use crate::rules::claims;
 use crate::rules::on_delete::restrict::Restricting;
 use crate::rules::on_delete::{Detached, OnDeleteRule, Rules};
 use crate::rules::rule::DeferredWork;
@@ -74,6 +76,9 @@ pub(crate) fn walk<'s>(
     // Boxed: the future is large, and most deletions do not come here.
     async move {
         may_follow(cx, meta)?;
+        if cx.session.is_none() && frees_claims(cx.odm.graph(), meta) && !cx.odm.has_transactions().await? {
+            return Err(claims::unsupported(cx.odm).await?);
+        }
         let turn = match cx.session {
             Some(session) => Some(session.turn().await),
             None => None,
@@ -132,6 +137,12 @@ pub(super) async fn asked_once(
     let rest = rest(graph, meta, &filter, empties_itself);
     let found = found(cx, meta, filter, "deleted").await?;
     Ok(all([doc! { "_id": { "$in": found } }, rest]))
+}
+
+/// Whether a deletion may remove documents with claims.
+fn frees_claims(graph: &Graph, meta: &'static DocumentMeta) -> bool {
+    let mut deleted = [meta].into_iter().chain(graph.cascades(meta, |_| true));
+    deleted.any(|meta| graph.is_claimed(meta))
 }
 
 /// Refuses a deletion that writes documents whose copies these models lack, or that deletes documents to which they lack

@@ -6,6 +6,7 @@ use crate::engine::write::{changed_one, drain, send};
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
 use crate::model::own_fields::Token;
 use crate::plan::images::BeforeImages;
 use crate::plan::modes::{Mode, Modes, WritePlan};
@@ -15,6 +16,7 @@ use crate::plan::targets::{self, MissingReferences};
 use crate::rules::exists;
 use crate::rules::link::other_side::Linking;
 use crate::rules::rule::{DeferredWork, Effects};
+use crate::store::batch::id as id_of;
 use crate::store::cx::Cx;
 use crate::store::session::Session;
 use crate::store::transaction;
@@ -298,10 +300,33 @@ impl<'a> Planned<'a> {
             writes: self.writes,
             done,
         });
-        effects.pass_on_writes(&cx, own, &links).await?;
+        if let Err(error) = effects.pass_on_writes(&cx, own, &links).await {
+            return Err(self.at_its_position(error, effects.refused));
+        }
         let (copies, deferred) = effects.apply(&cx).await?;
         done.outcome.copies += copies;
         Ok(deferred)
+    }
+
+    /// The error of a rule that has refused the write of one document, with the position of that write among several.
+    fn at_its_position(&self, error: Error, refused: Option<(&'static str, Key)>) -> Error {
+        let Some((collection, key)) = refused.filter(|_| self.batching != Batching::Single) else {
+            return error;
+        };
+        let names = |write: &&Write| {
+            let id = write
+                .inserted()
+                .map(id_of)
+                .or_else(|| write.changed_id().map(Key::of_bson));
+            write.meta.collection == collection && id.as_ref() == Some(&key)
+        };
+        match self.writes.iter().find(names) {
+            Some(write) => Error::Bulk {
+                errors: vec![(write.at, error)],
+                done: Box::default(),
+            },
+            None => error,
+        }
     }
 
     /// Whether the targets are there, and what the documents are that will change, with what derived values depend on if it is asked

@@ -9,6 +9,7 @@ use crate::model::own_fields::{OPERATION, OWN, PENDING, Token, name_of};
 use crate::plan::keep::FilledReplacement;
 use crate::plan::operation::{Write, WriteKind};
 use crate::plan::touches::Affected;
+use crate::rules::claims;
 use crate::rules::derived::unsupported;
 use crate::rules::pending::{all_fields, merged_mark, path_for, record};
 use crate::rules::rule::{Inserts, NewDocuments, Replacing, Updating, decoded, encoded, with_all_pending};
@@ -348,6 +349,9 @@ impl FillIn<'_> {
         let transactions = odm.has_transactions().await?;
         if !transactions && let Some(name) = graph.needs_transactions(self.meta) {
             return Err(unsupported(odm, name).await?);
+        }
+        if !transactions && graph.is_claimed(self.meta) {
+            return Err(claims::unsupported(odm).await?);
         }
         Ok(affected.leaves_work(transactions))
     }

@@ -503,7 +503,8 @@ fn remove<'s>(cx: &'s Cx<'_>, meta: &'static DocumentMeta, ids: &'s [Bson]) -> B
     async move {
         let graph = cx.odm.graph();
         let mut derived = graph.derived_from(meta);
-        let is_followed = derived.any(|derived| is_atomic(derived.consistency, true));
+        let is_followed =
+            graph.is_claimed(meta) || derived.any(|derived| is_atomic(derived.consistency, true));
         let left = if (graph.is_linked(meta) || is_followed) && cx.odm.has_transactions().await? {
             transaction::take_turns(*cx, Vec::new(), |session| async move {
                 unlink(&cx.within(&session), meta, ids, is_followed).await
@@ -518,7 +519,7 @@ fn remove<'s>(cx: &'s Cx<'_>, meta: &'static DocumentMeta, ids: &'s [Bson]) -> B
 }
 
 /// Returns what is to be done after the commit. `is_followed` says that this is a transaction which updates what is derived of the
-/// documents.
+/// documents, and frees what they claim.
 async fn unlink(
     cx: &Cx<'_>,
     meta: &'static DocumentMeta,

@@ -643,6 +643,8 @@ pub struct DocumentMeta {
     pub shard_key: Option<&'static ShardKeyMeta>,
     /// Whether the library makes the `_id` of a new document: an `ObjectId`, or `#[field(generate = function)]`.
     pub generated_id: bool,
+    /// The claims of its keys with `unique(global)`, if it has some.
+    pub claims: Option<&'static DocumentMeta>,
 }
 
 impl DocumentMeta {
@@ -669,6 +671,7 @@ impl DocumentMeta {
         search_indexes: &[],
         shard_key: None,
         generated_id: true,
+        claims: None,
     };
 
     /// Whether the document has errors.

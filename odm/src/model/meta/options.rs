@@ -105,6 +105,8 @@ pub struct IndexMeta {
     pub first: Option<&'static str>,
     /// No two documents with the same values.
     pub unique: bool,
+    /// The same over all shards and shard keys, by claims: `unique(global)`. The index itself is a plain one.
+    pub global: bool,
     /// Without the documents that lack the fields.
     pub sparse: bool,
     /// Documents are deleted this number of seconds after the time in the field.
@@ -133,6 +135,7 @@ impl IndexMeta {
             keys,
             first: None,
             unique: false,
+            global: false,
             sparse: false,
             expire_after: None,
             partial: None,

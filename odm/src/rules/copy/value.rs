@@ -127,7 +127,11 @@ impl DerivedValue for Copies<'_> {
             }
             // One document may hold several sources, of which each is a statement of its own.
             written.documents = written.documents.min(documents.len() as u64);
-            Ok(RederiveReport { written, pending })
+            Ok(RederiveReport {
+                written,
+                pending,
+                left: Vec::new(),
+            })
         }
         .boxed()
     }

@@ -7,7 +7,7 @@ use crate::graph::edge::{Edge, ReferenceTarget, Segment, dotted};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
-use crate::model::own_fields::{CHILDREN, OWN, PENDING, REVISION, Token, VERSION, name_of};
+use crate::model::own_fields::{CHILDREN, OWN, PENDING, REVISION, Token, UNCLAIMED, VERSION, name_of};
 use crate::model::reference::OnDelete;
 use crate::rules::children::rule::without_children;
 use crate::rules::pending::{all_fields, first_version, mark};
@@ -366,7 +366,7 @@ pub(crate) struct Rules<'g> {
     pub(crate) fields: Document,
     /// Whether something may hold the deletion back: here, or where it cascades to.
     pub(crate) restricts: bool,
-    /// Whether something is derived of the documents in others.
+    /// Whether something is derived of the documents in others, or they claim values.
     pub(crate) derives: bool,
     /// Whether hooks are called with the deleted documents.
     pub(crate) has_hooks: bool,
@@ -396,7 +396,9 @@ impl<'g> Rules<'g> {
                 read_too(&mut fields, &back.path);
             }
         }
-        let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
+        let derives = graph.derived_from(meta).next().is_some()
+            || graph.is_child_of_others(meta)
+            || graph.is_claimed(meta);
         let has_hooks = meta.has_hooks();
         let is_compared = |rule: &OnDeleteRule<'_>| {
             rule.on_delete() == OnDelete::Restrict || rule.is_two_way() || rule.edge.by() != "_id"
@@ -462,6 +464,9 @@ pub(crate) fn again(
     if graph.derived_in(meta).next().is_some() {
         pending.insert(CHILDREN, Token::new());
         own.insert(name_of(REVISION), first_version());
+    }
+    if graph.is_claimed(meta) {
+        pending.insert(UNCLAIMED, Token::new());
     }
     without_children(graph, meta, &mut document);
     // In the place of what was pending in it: another process that deletes it finds other work than that which it was deleted with.

@@ -1,6 +1,6 @@
 //! The results as JSON, in the shapes that the module's documentation lists.
 
-use crate::schema::{Applied, Change, Plan, Violations};
+use crate::schema::{Applied, Change, Plan, SharedValues, Violations};
 use crate::tools::edges::{CopyKind, Edges, ReferenceKind};
 use crate::{
     Audit, AuditedCopies, AuditedReference, Backfilled, DuplicateIds, Findings, Recovered, RepairKind,
@@ -37,6 +37,7 @@ pub(super) fn plan(plan: &Plan) -> Value {
         "changes": plan.changes().iter().map(change).collect::<Vec<_>>(),
         "notes": plan.notes(),
         "backfills": plan.backfills(),
+        "shared": plan.shared().iter().map(shared).collect::<Vec<_>>(),
         "unknown": plan.unknown(),
         "warning": plan.warning(),
     })
@@ -80,6 +81,14 @@ fn violations_of(violations: &Violations) -> Value {
     json!({
         "count": violations.count,
         "sample": violations.sample.iter().map(bson).collect::<Vec<_>>(),
+    })
+}
+
+fn shared(shared: &SharedValues) -> Value {
+    json!({
+        "collection": shared.collection,
+        "fields": shared.fields,
+        "documents": violations_of(&shared.documents),
     })
 }
 
@@ -168,6 +177,8 @@ pub(super) fn repaired(repaired: &Repaired) -> Value {
                 RepairKind::Copied => "copied",
                 RepairKind::Summed => "summed",
                 RepairKind::Restored => "restored",
+                RepairKind::Claimed => "claimed",
+                RepairKind::Freed => "freed",
             },
             "count": repair.count,
         })
