@@ -270,7 +270,10 @@ impl<'g> ClaimChanges<'g> {
     async fn send(&self, cx: &Cx<'_>) -> Result<Option<(&Bson, Error)>> {
         let given_up: Vec<Document> = self.given_up.iter().map(Claim::condition).collect();
         let deletions = given_up.iter().map(|filter| {
-            let deletion = CommandStatement::Delete { filter, many: false };
+            let deletion = CommandStatement::Delete {
+                filter: Cow::Borrowed(filter),
+                many: false,
+            };
             deletion.encode(None, None)
         });
         let deletions: Vec<RawDocumentBuf> = deletions.collect::<Result<_>>()?;
