@@ -231,6 +231,7 @@ mod tests;
 /// | option | meaning |
 /// | --- | --- |
 /// | `unique` | no two documents have the same values |
+/// | `unique(global)` | the same over all shards and shard keys: each write claims the values in a collection of the library, in its transaction. `None` claims nothing, and neither does a document that is deleted and kept |
 /// | `sparse` | without the documents that lack the fields |
 /// | `name = "by_city"` | its name; MongoDB's default where nothing is said, such as `city_1` |
 /// | `expire_after = SECONDS` | documents are deleted this number of seconds after the time in the field |

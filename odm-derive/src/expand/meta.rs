@@ -238,15 +238,11 @@ fn claims(target: &Target, document: &Document, of: &InCollection) -> TokenStrea
         return quote!(::core::option::Option::None);
     }
     let odm = &target.odm;
-    let InCollection {
-        name,
-        collation,
-        shard_key,
-        ..
-    } = of;
+    let InCollection { name, collation, .. } = of;
+    let is_sharded = document.shard_key.is_some();
     quote! {
         ::core::option::Option::Some(const {
-            &#odm::DocumentMeta::of_claims(::core::concat!("_odm_claims.", #name), #collation, #shard_key)
+            &#odm::DocumentMeta::of_claims(::core::concat!("_odm_claims.", #name), #collation, #is_sharded)
         })
     }
 }

@@ -401,7 +401,8 @@ impl<T: Document> Collection<T> {
             Bson::Null => doc! { "_id": { "$in": [] } },
             key => via.filter(vec![key]),
         });
-        let mut find = Find::new(self.core().clone(), Filter::of(filter));
+        let core = self.core().knowing_document(P::Parent::META, || parent.whole());
+        let mut find = Find::new(core, Filter::of(filter));
         let order = via.order.into_iter();
         let order = order.map(|(name, direction)| Order::new(name, direction < 0));
         find.query.sort = order.collect();

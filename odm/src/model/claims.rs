@@ -40,17 +40,20 @@ const FIELDS: &[FieldMeta] = &[
 ];
 
 impl DocumentMeta {
-    /// The constants of the claims of documents with this collation and shard key. Claims of sharded documents are sharded by their `_id`,
+    /// The constants of the claims of documents with this collation, which may have a shard key. Claims of sharded documents are sharded by their `_id`,
     /// which each statement names, but for those under a collation, whose text values no shard key may have.
     #[doc(hidden)]
     pub const fn of_claims(
         collection: &'static str,
         collation: Option<CollationMeta>,
-        shard_key: Option<&'static ShardKeyMeta>,
+        is_sharded: bool,
     ) -> DocumentMeta {
-        let is_sharded = shard_key.is_some() && collation.is_none();
         DocumentMeta {
-            shard_key: if is_sharded { Some(BY_ID) } else { None },
+            shard_key: if is_sharded && collation.is_none() {
+                Some(BY_ID)
+            } else {
+                None
+            },
             name: "Claim",
             collection,
             collation,

@@ -15,7 +15,7 @@ use crate::model::stored::{Bound, Done, Input, Name, Out, Read, Stored};
 use crate::model::tree::{Slot, Tree};
 use crate::model::value::{IdValue, Value};
 use crate::{Document, Error, Result, Target};
-use mongodb::bson::{Bson, RawBsonRef};
+use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf};
 use std::borrow::Cow;
 
 impl<T: Identified, K: IdValue> Value for Ref<T, K> {
@@ -417,10 +417,19 @@ pub trait NamesParent<C> {
     /// The value by which children name it in this field.
     #[doc(hidden)]
     fn key(&self, by: &str) -> Result<Bson>;
+    /// The parent as it is stored, if the caller gave it.
+    #[doc(hidden)]
+    fn whole(&self) -> Result<Option<RawDocumentBuf>> {
+        Ok(None)
+    }
 }
 
 impl<P: ParentOf<C>, C> NamesParent<C> for &P {
     type Parent = P;
+
+    fn whole(&self) -> Result<Option<RawDocumentBuf>> {
+        stored_document(P::META.name, *self).map(Some)
+    }
 
     fn key(&self, by: &str) -> Result<Bson> {
         match by {

@@ -260,6 +260,16 @@ impl Index {
         own
     }
 
+    /// Puts `_id` behind its fields, so that it is another index than one on these fields.
+    pub fn go_on_to_id(&mut self) {
+        let id = ("_id".to_owned(), IndexKind::Ascending);
+        let whole = Index::on(self.kinds().into_iter().chain([id]));
+        if !self.named {
+            self.name = whole.name;
+        }
+        (self.key, self.listed, self.paths) = (whole.key, whole.listed, whole.paths);
+    }
+
     /// The fields of an index that can be unique.
     fn kinds(&self) -> Vec<(String, IndexKind)> {
         let kind = |kind: &Bson| match (integer(kind), kind.as_str()) {

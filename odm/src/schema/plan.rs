@@ -1348,5 +1348,20 @@ impl Look {
                 declared.push(index);
             }
         }
+        // A unique index serves as the index of the shard key on the same fields, but for one that leaves documents out or compares texts
+        // by a collation.
+        let unique: Vec<Index> = declared.iter().filter(|index| index.unique).cloned().collect();
+        declared.retain_mut(|index| {
+            let mut unique = unique.iter();
+            let Some(other) = unique.find(|other| !index.unique && other.is_on_the_fields_of(index)) else {
+                return true;
+            };
+            let is_beside =
+                meta.soft_delete.is_some() || other.partial.is_some() || other.collation != index.collation;
+            if is_beside {
+                index.go_on_to_id();
+            }
+            is_beside
+        });
     }
 }

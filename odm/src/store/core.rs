@@ -153,17 +153,26 @@ impl Core {
 
     /// The same for an operation on this document, where it is given as a whole.
     pub(crate) fn knowing<T: Document>(&self, target: &impl Target<T>) -> Core {
+        self.knowing_document(T::META, || target.whole())
+    }
+
+    /// The same for an operation beside this document, of another type.
+    pub(crate) fn knowing_document(
+        &self,
+        meta: &'static DocumentMeta,
+        whole: impl FnOnce() -> Result<Option<RawDocumentBuf>>,
+    ) -> Core {
         let core = self.clone();
-        if self.odm.graph().routing(T::META).is_none() {
+        if self.odm.graph().routing(meta).is_none() {
             return core;
         }
         // Where it can't be encoded, the operation says so.
-        let Ok(Some(document)) = target.whole() else {
+        let Ok(Some(document)) = whole() else {
             return core;
         };
         let core = core.sharing(Some(Arc::default()));
         if let Some(routes) = core.routes() {
-            routes.note(core.odm.graph(), T::META, &document);
+            routes.note(core.odm.graph(), meta, &document);
         }
         core
     }

@@ -92,6 +92,8 @@ fn may_be(error: &Error) -> bool {
         Error::DuplicateKey { .. }
         | Error::NotFound { .. }
         | Error::MissingReference { .. }
+        // A purge, where a badge that is not deleted refers to the user.
+        | Error::StillReferenced { .. }
         | Error::Contention { .. } => true,
         Error::Bulk { errors, .. } => errors.iter().all(|(_, error)| may_be(error)),
         _ => false,

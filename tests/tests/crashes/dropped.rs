@@ -125,10 +125,10 @@ impl Place {
         place
     }
 
-    /// All documents, as they are stored. The library's own collections are left out.
+    /// All documents that the writes change, as they are stored.
     pub(crate) async fn documents(&self) -> BTreeMap<String, Vec<Document>> {
         let names = self.db.list_collection_names().await.unwrap();
-        let names = names.into_iter().filter(|name| !name.starts_with('_'));
+        let names = names.into_iter().filter(|name| matrix::is_written(name));
         let each = names.map(async |name| {
             let found = self.db.collection::<Document>(&name).find(doc! {}).await.unwrap();
             let mut found: Vec<Document> = found.try_collect().await.unwrap();

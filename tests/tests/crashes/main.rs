@@ -6,7 +6,7 @@ mod ends;
 mod matrix;
 mod passed_over;
 
-use odm_tests::fixtures::links;
+use odm_tests::fixtures::{claims, links};
 
 fn main() -> std::process::ExitCode {
     odm_tests::harness::main()

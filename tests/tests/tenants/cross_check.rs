@@ -5,7 +5,9 @@ use crate::faults::{Faults, Table};
 use crate::world::World;
 use futures::future::join;
 use odm::Odm;
-use odm_tests::fixtures::operations::{At, Kind, Mode, On, Operation, Set, TENANTS, collated, plain};
+use odm_tests::fixtures::operations::{
+    At, Kind, Mode, On, Operation, Set, TENANTS, collated, plain, sharded,
+};
 use odm_tests::{TestDb, require_transactions, with_db};
 
 /// How an operation gets the handle of its tenant.
@@ -105,5 +107,7 @@ checks! {
     a_handle_of_a_tenant_of_collated_types_changes_and_sees_nothing_of_others collated Scoped;
     a_handle_with_deleted_documents_of_collated_types_changes_and_sees_nothing_of_others collated WithDeleted;
     a_transaction_on_collated_types_changes_and_sees_nothing_of_other_tenants collated InTransaction;
+    a_handle_of_a_tenant_of_sharded_types_changes_and_sees_nothing_of_others sharded Scoped;
+    a_transaction_on_sharded_types_changes_and_sees_nothing_of_other_tenants sharded InTransaction;
     a_handle_of_collated_types_on_a_standalone_server_changes_and_sees_nothing_of_others collated Standalone;
 }

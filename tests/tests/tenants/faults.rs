@@ -154,6 +154,9 @@ fn apart(documents: &Documents, own: Tenant) -> (Documents, Documents) {
                 "currencies" => true,
                 // By the parent, whether or not a bucket has fields of the scope.
                 "reading_buckets" => of_own(document.get("customer")),
+                claims if claims.starts_with("_odm_claims.") => document
+                    .get_document("_id")
+                    .is_ok_and(|values| values.get("tenant") == Some(&own.name.into())),
                 _ => {
                     document.get("tenant") == Some(&own.name.into())
                         && document.get("shop") == Some(&own.shop.into())

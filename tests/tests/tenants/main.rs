@@ -4,6 +4,7 @@
 mod broadcasts;
 mod cross_check;
 mod faults;
+mod load;
 mod reference;
 mod sharded_shop;
 mod statements;

@@ -8,7 +8,7 @@ use mongodb::event::EventHandler;
 use mongodb::event::command::CommandEvent;
 use odm::__private::targeting::{Because, Refusal, Routing, ShardKey, ShardKeys, Statement, statements};
 use odm::Odm;
-use odm_tests::fixtures::operations::{At, On, Operation, TENANTS, plain};
+use odm_tests::fixtures::operations::{At, On, Operation, TENANTS, sharded};
 use odm_tests::{require_lookup_with_pipeline, with_transactions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -20,8 +20,8 @@ const HEAD: &str = "\
 
 `ODM_WRITE_BOOK=1 cargo test -p odm-tests --test tenants targeting` writes this page. It performs the operations of the fixture
 `operations` by a handle that is scoped to a tenant, and works out from each statement to which shards a router sends it. The shard key
-of each collection is `(tenant, hashed(_id))`; of `currencies`, which all tenants share, it is `(hashed(_id))`, and of
-`reading_buckets` `(tenant, hashed(customer))`.
+of each collection is `(tenant, _id)`; of `currencies`, which all tenants share, it is `(_id)`, and of `profiles` and `reading_buckets`
+`(tenant, customer)`. References have `same(tenant)`. Of `unique(global)` keys the claims are sharded by their `_id`.
 
 | column | a statement there |
 | --- | --- |
@@ -39,31 +39,31 @@ collation* compares the texts of tenants by it. Operations that send no statemen
 | --- | --- | --- | --- | --- |
 ";
 
-/// The collections of a tenant's documents.
-const OF_TENANTS: [&str; 10] = [
-    "notes",
-    "customers",
-    "orders",
-    "profiles",
-    "groups",
-    "albums",
-    "photos",
-    "entries",
-    "records",
-    "drafts",
-];
+macro_rules! keys {
+    ($($document:ident),*) => {{
+        let all = [$(<sharded::$document as odm::Document>::META),*];
+        let claims = all.into_iter().filter_map(|meta| meta.claims);
+        let all = all.into_iter().chain(claims);
+        let keys = all.filter_map(|meta| Some((meta.collection.to_owned(), ShardKey::of(meta)?)));
+        keys.collect()
+    }};
+}
 
 fn keys() -> ShardKeys {
-    let of_tenants = OF_TENANTS.map(|name| (name, ShardKey::new([("tenant", false), ("_id", true)])));
-    let others = [
-        ("currencies", ShardKey::new([("_id", true)])),
-        (
-            "reading_buckets",
-            ShardKey::new([("tenant", false), ("customer", true)]),
-        ),
-    ];
-    let all = of_tenants.into_iter().chain(others);
-    all.map(|(name, key)| (name.to_owned(), key)).collect()
+    keys![
+        Currency,
+        Note,
+        Customer,
+        Order,
+        Profile,
+        Group,
+        Album,
+        Photo,
+        ReadingBucket,
+        Entry,
+        Record,
+        Draft
+    ]
 }
 
 /// The name of a row: the first method of an operation, or the collation that it is given.
@@ -184,7 +184,7 @@ fn page(rows: &BTreeMap<&str, Row>) -> String {
 #[odm_tests::test]
 fn targeting_of_each_operation_is_that_of_the_page() {
     with_transactions(async |t| {
-        let set = &plain::SET;
+        let set = &sharded::SET;
         let own = TENANTS[0];
         let world = World::of(&t, set, &TENANTS[..1], false, "targeting").await;
         require_lookup_with_pipeline(&world.odm).await;
@@ -242,13 +242,13 @@ fn targeting_of_each_operation_is_that_of_the_page() {
 #[odm_tests::test]
 fn targeting_has_a_key_for_each_collection_of_the_operations() {
     with_transactions(async |t| {
-        let odm = Odm::new(t.db.clone(), (plain::SET.models)()).unwrap();
+        let odm = Odm::new(t.db.clone(), (sharded::SET.models)()).unwrap();
         odm.sync().await.unwrap();
         let collections = t.db.list_collection_names().await.unwrap();
         let keys = keys();
         let without: Vec<&String> = collections
             .iter()
-            .filter(|name| !name.starts_with("_odm") && !keys.contains_key(*name))
+            .filter(|name| !(name.starts_with("_odm") || keys.contains_key(*name)))
             .collect();
         assert_eq!(without, Vec::<&String>::new());
         assert!(collections.len() >= keys.len());

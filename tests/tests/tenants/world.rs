@@ -9,7 +9,7 @@ use odm_tests::TestDb;
 use odm_tests::fixtures::operations::{Set, Tenant, collated};
 use std::collections::BTreeMap;
 
-const COLLECTIONS: [&str; 13] = [
+const COLLECTIONS: [&str; 16] = [
     "currencies",
     "notes",
     "customers",
@@ -23,6 +23,9 @@ const COLLECTIONS: [&str; 13] = [
     "records",
     "drafts",
     "counts",
+    "_odm_claims.notes",
+    "_odm_claims.customers",
+    "_odm_claims.albums",
 ];
 
 /// The stored documents, by collection and id.

@@ -48,7 +48,7 @@ impl ShardKey {
     }
 
     /// The declared key of a document.
-    pub(super) fn of(meta: &DocumentMeta) -> Option<ShardKey> {
+    pub fn of(meta: &DocumentMeta) -> Option<ShardKey> {
         let fields = meta.shard_key?.fields.iter();
         let mut key = ShardKey::new(fields.map(|field| (field.path, field.hashed)));
         key.collation = meta.collation.map(collation);

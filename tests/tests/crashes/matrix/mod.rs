@@ -35,6 +35,7 @@ macro_rules! row {
 }
 
 mod atomic;
+mod claimed;
 mod eventual;
 mod hooked;
 mod linked;
@@ -105,6 +106,7 @@ pub fn edges() -> Vec<Edge> {
     edges.extend(eventual::rows::edges());
     edges.extend(linked::edges());
     edges.extend(hooked::edges());
+    edges.extend(claimed::edges());
     edges
 }
 
@@ -138,6 +140,7 @@ impl Mode {
         // At the end, since an edge has one number in all modes.
         if matches!(self, Mode::Atomic | Mode::Behind) {
             edges.extend(hooked::edges());
+            edges.extend(claimed::edges());
         }
         edges
     }
@@ -220,6 +223,11 @@ impl Cuts {
     }
 }
 
+/// Whether the writes change documents of a collection. Of those of the library they change claims alone.
+pub(crate) fn is_written(collection: &str) -> bool {
+    !collection.starts_with('_') || collection.starts_with("_odm_claims.")
+}
+
 /// An edge in one mode, in a database of its own.
 struct Place {
     edge: Edge,
@@ -244,8 +252,7 @@ impl Place {
         (edge.setup)(odm.clone()).await.unwrap();
         assert_clean_after(&odm, edge.name).await;
         let names = db.list_collection_names().await.unwrap();
-        // The library's own is not written by these.
-        let collections: Vec<String> = names.into_iter().filter(|name| !name.starts_with('_')).collect();
+        let collections: Vec<String> = names.into_iter().filter(|name| is_written(name)).collect();
         let mut stored = Vec::new();
         for name in &collections {
             let all = db.collection::<Document>(name).find(doc! {}).await.unwrap();
