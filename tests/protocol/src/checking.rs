@@ -204,6 +204,7 @@ fn each_row_of_the_pages_is_that_of_one_check() {
     let sources = [
         include_str!("copies.rs"),
         include_str!("children.rs"),
+        include_str!("claims.rs"),
         include_str!("commits.rs"),
         include_str!("deletions.rs"),
         include_str!("followed.rs"),

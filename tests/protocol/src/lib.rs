@@ -13,6 +13,8 @@ mod checking;
 #[cfg(test)]
 mod children;
 #[cfg(test)]
+mod claims;
+#[cfg(test)]
 mod commits;
 #[cfg(test)]
 mod copies;
