@@ -12,7 +12,7 @@
 //! `upkeep/backfill.rs`; `again()` in `rules/on_delete/mod.rs`; `remember_once()` in `upkeep/stored.rs`.
 //!
 //! Left out: keys of several fields, collations, and a backfill that goes on after its progress was stored. A document whose deletion is
-//! taken back while another one takes its value stays without a claim, also when that gives the value up later: only a repair claims it.
+//! taken back while another one takes its value has it without a claim, also when that gives the value up: only a repair claims it.
 //! A claim that a program from before the declaration has left without an owner stays until a repair. A write that is undone claims, in
 //! the code, also the values of other documents of its operation, which it does not change: here it claims those that it changes.
 
