@@ -24,7 +24,7 @@ enum Start {
 }
 
 /// The works that meet, with the faults that may be left: one that another program has made.
-const MEETINGS: [(Start, &[&str], &[&str], &str); 8] = [
+const MEETINGS: [(Start, &[&str], &[&str], &str); 9] = [
     (
         Start::Claimed,
         &[
@@ -93,14 +93,15 @@ const MEETINGS: [(Start, &[&str], &[&str], &str); 8] = [
     (
         Start::Orphan,
         &["a repair", "1 moves to a", "1 goes there and back"],
-        &[
-            "1 moves to a",
-            "1 goes there and back",
-            "2 takes a",
-            "1 is deleted",
-            "a repair",
-        ],
+        &["1 moves to a", "1 goes there and back", "2 takes a", "a repair"],
         "c of 1",
+    ),
+    // A deletion gives up the values that the document has.
+    (
+        Start::Orphan,
+        &["a repair", "1 moves to a", "1 goes there and back"],
+        &["1 is deleted"],
+        "1 claims a",
     ),
     (
         Start::Shared,
