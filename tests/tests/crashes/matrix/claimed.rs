@@ -90,7 +90,7 @@ fn kept() -> Edge {
                 odm.collection::<User>().restore(4).await?;
             }),
             row!("purge", Parts, |odm| {
-                odm.collection::<User>().purge(1).await?;
+                odm.collection::<User>().purge(4).await?;
             }),
         ],
     }
@@ -137,7 +137,8 @@ fn removed() -> Edge {
             }),
             row!("upsert that updates", One, |odm| {
                 let accounts = odm.collection::<Account>();
-                accounts.update(1).set(|a| a.number, 11).upsert().await?;
+                let change = accounts.update(1).set(|a| a.number, 11);
+                change.set_on_insert(|a| a.name, "new").upsert().await?;
             }),
             row!("inc", One, |odm| {
                 odm.collection::<Account>().update(1).inc(|a| a.number, 1).await?;
