@@ -61,6 +61,13 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
     };
     let on_delete = Ident::new(plan.on_delete, name.span());
     let check = (!plan.check).then(|| quote!(, check = false));
+    // The scope of a bucket is that of its parent, so a field of it in the shard key is the same in both.
+    let keys = plan.shard_key.iter().flat_map(|declared| &declared.keys);
+    let same: Vec<&Ident> = keys
+        .filter_map(|key| key.path.first())
+        .filter(|name| plan.scopes.iter().any(|field| field.ident.as_ref() == Some(*name)))
+        .collect();
+    let same = (!same.is_empty()).then(|| quote!(, same(#(#same),*)));
     let pages = plan.pages();
     // An index of the pages that begins with the parent serves the reference, too.
     let index = (pages.first() == Some(&parent)).then(|| quote!(index = false,));
@@ -192,7 +199,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             #[serde(rename = "_id")]
             pub id: #odm::ObjectId,
             /// The document that the items belong to.
-            #[parent_ref(order(#order), #index on_delete = #on_delete #check)]
+            #[parent_ref(order(#order), #index on_delete = #on_delete #check #same)]
             #with
             pub #parent: #reference,
             #start
