@@ -267,7 +267,7 @@ pub mod write {
     pub use crate::api::merge::{Merge, WhenMatched, WhenNotMatched};
     pub use crate::api::optional::Optional;
     pub use crate::api::save::{InsertOrGet, Save, Saved};
-    pub use crate::api::scoped::{Restored, SoftDelete};
+    pub use crate::api::scoped::{Restore, Restored, SoftDelete};
     pub use crate::api::tree::{InsertTree, Tree};
     pub use crate::error::results::{BulkDone, Deleted};
     pub use crate::model::document::{

@@ -189,7 +189,7 @@ impl Bulk {
         let (at, meta) = (self.writes.len() + self.refused.len(), core.meta());
         match self.takes(&core).and(what) {
             Ok(what) => {
-                if let (None, Some(given)) = (&self.session, core.routes()) {
+                if let Some(given) = core.routes().filter(|routes| !routes.is_of_transaction()) {
                     self.routes.add(&given);
                 }
                 self.writes.push(Write { at, meta, what });
@@ -297,7 +297,10 @@ impl IntoFuture for Bulk {
                 writes: Writes::Each(writes),
                 batching: Batching::Bulk { ordered, by_runs },
             };
-            let known = session.as_ref().map_or_else(|| Arc::new(routes), Session::routes);
+            let known = Arc::new(match &session {
+                Some(session) => routes.inside(session.routes()),
+                None => routes,
+            });
             let trace = Trace::new("(several)", "bulk")
                 .concealing(odm.graph().sensitive())
                 .knowing(Some(known));

@@ -1,5 +1,6 @@
 //! A document that a unique key names, as the operations with `by` take it.
 
+use crate::engine::DocumentById;
 use crate::engine::first::index_of;
 use crate::model::claims::{GlobalKey, OWNER};
 use crate::model::document::CollationMeta;
@@ -45,6 +46,10 @@ impl DocumentByKey {
             Some(partial) => self.filter & Filter::of(Ok(partial)),
             None => self.filter,
         };
+        let filter = match core.at()? {
+            Some(at) => filter & Filter::raw(at.clone()),
+            None => filter,
+        };
         Ok((filter, collation))
     }
 
@@ -87,6 +92,18 @@ impl DocumentByKey {
         }
         self.condition(core)
     }
+}
+
+/// The document with this id, of which an operation may be given values of the shard key too.
+///
+/// # Errors
+/// [`Error::Query`] where one of them is not in the key.
+pub(super) fn by_id(core: &Core, id: Result<Bson>, seen: Option<i64>) -> Result<DocumentById> {
+    let mut one = DocumentById::new(id?, seen);
+    if let Some(at) = core.at()? {
+        one.restrict(at.clone());
+    }
+    Ok(one)
 }
 
 /// The claim on the values of a key that is unique over all shards.

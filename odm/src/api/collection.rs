@@ -13,19 +13,19 @@ use crate::model::{
 };
 #[cfg(feature = "atlas")]
 use crate::query::aggregate::search::{Operator, QueryVector, SearchStage, VectorStage};
+use crate::query::get::{Get, GetMany};
 use crate::query::join::{Join, ReadFrom, Source, Via, Work};
 use crate::query::text::{Search, text};
-use crate::store::action::{Action, Sought};
+use crate::store::action::Action;
 use crate::store::core::Core;
 use crate::store::options::Options;
 use crate::store::session::Session;
 use crate::upkeep::watch::{ChangeEvent, Watch};
 use crate::{
     Aggregate, Deletable, Delete, DeleteMany, Document, Filter, Find, Insert, InsertMany, Insertable,
-    NamesParent, Odm, Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany,
-    WriteTarget, store::decode,
+    NamesParent, Odm, Order, ParentOf as _, Replace, Replaceable, Target, Update, UpdateMany, WriteTarget,
 };
-use mongodb::bson::{Bson, RawDocument, doc};
+use mongodb::bson::{Bson, doc};
 use std::marker::PhantomData;
 
 /// The documents of type `T`. Cheap to clone; `Send` and `Sync`.
@@ -277,22 +277,8 @@ impl<T: Document> Collection<T> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn get(&self, id: impl Target<T>) -> Action<Option<T>> {
-        self.get_id(self.core().knowing(&id), id.target_id())
-    }
-
-    fn get_id(&self, core: Core, id: Result<Bson>) -> Action<Option<T>> {
-        let sought = id.as_ref().map_or(Sought::Any, |id| Sought::Id(id.clone()));
-        let get = async move {
-            let mut found = None;
-            let mut take = |raw: &RawDocument| {
-                found = Some(decode::decode::<T>(T::META, raw)?);
-                Ok(())
-            };
-            core.get(id?, &mut take).await?;
-            Ok(found)
-        };
-        Action::new(T::META.collection, "get", Box::new(get)).seeking(sought)
+    pub fn get(&self, id: impl Target<T>) -> Get<T> {
+        Get::new(self.core().knowing(&id), id.target_id())
     }
 
     /// The documents with these ids, in the order of the ids; an id that is given twice gives its document twice, an id
@@ -313,12 +299,12 @@ impl<T: Document> Collection<T> {
     /// let owners = people.get_many(accounts.iter().map(|a| a.owner)).await?;
     /// # Ok(()) }
     /// ```
-    pub fn get_many<K: Target<T>>(&self, ids: impl IntoIterator<Item = K>) -> Action<Vec<T>>
+    pub fn get_many<K: Target<T>>(&self, ids: impl IntoIterator<Item = K>) -> GetMany<T>
     where
         T: Clone,
     {
         let ids = ids.into_iter().map(|id| id.target_id()).collect();
-        crate::query::find::get_many(self.source(), ids)
+        GetMany::new(self.core().clone(), ids)
     }
 
     /// The documents that match a condition.

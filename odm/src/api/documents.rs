@@ -3,7 +3,7 @@
 use crate::api::bulk_write::{
     BulkPart, bulk_writes, may_have_collation, sealed::IntoPart, takes_no_collation,
 };
-use crate::api::by_key::DocumentByKey;
+use crate::api::by_key::{DocumentByKey, by_id};
 use crate::api::encoded::{encode, encoded, is_cut};
 use crate::api::optional::writes_one;
 use crate::engine::{self, DocumentById, WriteKind, WriteOperation};
@@ -11,6 +11,7 @@ use crate::model::document::{DocumentMeta, Versioned};
 use crate::plan::operators::never_changed;
 use crate::plan::operators::patch::etag::{Etag, IfMatch};
 use crate::plan::upsert::values_of;
+use crate::query::get::at;
 use crate::store::core::Core;
 use crate::store::options::configured;
 use crate::store::trace::Trace;
@@ -59,6 +60,8 @@ configured!(WriteOptions for
     core of [T: Document] Delete<T>;
     core of [T: Document] DeleteMany<T>;
 );
+
+at!(core of Delete<T>;);
 
 bulk_writes!(Insert, Replace, Delete, DeleteMany);
 
@@ -539,11 +542,12 @@ fn of_one(
     let meta = core.meta();
     let (operation, made) = match which {
         DeletionTarget::Id(id, seen) => {
-            let one = |id: Bson| {
-                let key = doc! { "_id": &id };
-                (engine::DeleteWrite::one(meta, DocumentById::new(id, seen)), key)
-            };
-            ("delete", id.map(one))
+            let one = by_id(core, id, seen);
+            let made = one.map(|one| {
+                let key = one.key(meta);
+                (engine::DeleteWrite::one(meta, one), key)
+            });
+            ("delete", made)
         }
         DeletionTarget::Key(key) => {
             let names = key.names.clone();
@@ -556,11 +560,11 @@ fn of_one(
             ("delete_by", found)
         }
         DeletionTarget::Purge(id) => {
-            let purge = |id: Bson| {
-                let filter = deleted_of(meta, doc! { "_id": { "$eq": &id } });
-                (purging(filter), doc! { "_id": id })
-            };
-            ("purge", id.map(purge))
+            let made = by_id(core, id, None).map(|one| {
+                let filter = deleted_of(meta, one.place());
+                (purging(filter), one.key(meta))
+            });
+            ("purge", made)
         }
     };
     let made = made.map(|(made, key)| (engine::DeleteWrite { collation, ..made }, key));

@@ -6,9 +6,14 @@ use crate::model::path::OwnFields;
 use crate::model::shape::{self, Shape};
 use crate::plan::operators::implied::demanded;
 use crate::query::filter::unique::KeyValues;
-use crate::store::action::Action;
+use crate::query::get::at;
+use crate::store::core::Core;
 use crate::store::scopes::lacks;
 use crate::{Collection, Document, Error, Filter, Odm, Result, Target};
+use futures::future::BoxFuture;
+use mongodb::bson::Bson;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
 
 /// A document that a deletion keeps, until it is restored or purged. Derived for every document with `#[document(soft_delete)]`.
 ///
@@ -44,6 +49,51 @@ pub struct Restored {
     pub restored: bool,
     /// How many documents were restored with it, which its deletion had deleted below it.
     pub cascaded: u64,
+}
+
+/// A restoration of one deleted document. `.await` executes it and returns [`Restored`].
+///
+/// # Errors
+/// As [`Collection::restore`] says.
+///
+/// # Cost
+/// As [`Collection::restore`] says.
+///
+/// # Example
+/// ```no_run
+/// # use samples::model::*;
+/// # async fn example<T: odm::write::SoftDelete>(all: Collection<T>, id: T::Id) -> odm::Result<()>
+/// # where T::Id: odm::write::Target<T> {
+/// all.restore(id).await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a restoration does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Restore<T: Document> {
+    core: Core,
+    id: Result<Bson>,
+    of: PhantomData<fn() -> T>,
+}
+
+at!(core of Restore<T>;);
+
+impl<T: Document> IntoFuture for Restore<T> {
+    type Output = Result<Restored>;
+    type IntoFuture = BoxFuture<'static, Result<Restored>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Restore { core, id, .. } = self;
+        Box::into_pin(Box::new(async move {
+            let trace = core.trace("restore");
+            let id = id?;
+            let restored = async {
+                let (restored, cascaded) = restore(&core, &trace, id).await?;
+                trace.done(0, u64::from(restored) + cascaded);
+                Ok(Restored { restored, cascaded })
+            };
+            trace.run(restored).await
+        }))
+    }
 }
 
 impl Odm {
@@ -198,22 +248,15 @@ impl<T: Document> Collection<T> {
     /// posts.restore(id).await?;
     /// # Ok(()) }
     /// ```
-    pub fn restore(&self, target: impl Target<T>) -> Action<Restored>
+    pub fn restore(&self, target: impl Target<T>) -> Restore<T>
     where
         T: SoftDelete,
     {
-        let (core, id) = (self.core().knowing(&target), target.target_id());
-        let restored = async move {
-            let trace = core.trace("restore");
-            let id = id?;
-            let restored = async {
-                let (restored, cascaded) = restore(&core, &trace, id).await?;
-                trace.done(0, u64::from(restored) + cascaded);
-                Ok(Restored { restored, cascaded })
-            };
-            trace.run(restored).await
-        };
-        Action::new(T::META.collection, "restore", Box::new(restored))
+        Restore {
+            core: self.core().knowing(&target),
+            id: target.target_id(),
+            of: PhantomData,
+        }
     }
 
     /// Removes the deleted document with this id for good, by the `on_delete` rules of references to it: `nullify` and `pull` are

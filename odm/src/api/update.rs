@@ -3,15 +3,16 @@
 use crate::api::bulk_write::{
     BulkPart, bulk_writes, may_have_collation, refused, sealed::IntoPart, takes_no_collation,
 };
-use crate::api::by_key::DocumentByKey;
+use crate::api::by_key::{DocumentByKey, by_id};
 use crate::api::encoded::encoded;
 use crate::api::optional::writes_one;
 use crate::engine::first::FirstMatch;
-use crate::engine::{self, DocumentById, Outcome, Reply, Selection, WriteKind, WriteOperation};
+use crate::engine::{self, Outcome, Reply, Selection, WriteKind, WriteOperation};
 use crate::model::document::Versioned;
 use crate::plan::operators::change::Change;
 use crate::plan::operators::patch::etag::{Etag, IfMatch};
 use crate::plan::operators::{Built, Changes, UntypedChanges};
+use crate::query::get::at;
 use crate::store::core::Core;
 use crate::store::decode;
 use crate::store::options::configured;
@@ -130,6 +131,8 @@ configured!(WriteOptions for
     core of [T: Document] UpdateMany<T>;
 );
 
+at!(core of Update<T>; update.core of Upsert<T>; update.core of Returning<T>; update.core of Returning<T, Option<T>>;);
+
 bulk_writes!(Update, Upsert, UpdateMany);
 
 impl<T: Document> Change<T> for Update<T> {
@@ -226,10 +229,10 @@ impl<T: Document> Update<T> {
             ..
         } = self;
         let of = match which {
-            UpdateTarget::Id(id, seen) => id.map(|id| {
-                let one = DocumentById::new(id, seen).filter(T::META);
-                (Filter::raw(one), collation)
-            }),
+            UpdateTarget::Id(id, seen) => {
+                let one = by_id(&core, id, seen);
+                one.map(|one| (Filter::raw(one.filter(T::META)), collation))
+            }
             UpdateTarget::Key(key) => key.for_write(&core, collation),
         };
         let (document, collation) = of.unwrap_or_else(|error| (Filter::of(Err(error)), None));
@@ -445,7 +448,7 @@ impl UntypedUpdate {
                 let meta = core.meta();
                 let built = changes.build_for(meta, upsert, crate::now())?;
                 let mut update =
-                    engine::UpdateWrite::new(core.odm(), meta, DocumentById::new(id?, seen), built, upsert)?;
+                    engine::UpdateWrite::new(core.odm(), meta, by_id(&core, id, seen)?, built, upsert)?;
                 update.collation = collation;
                 update.reply = reply;
                 Ok(Made::Id(WriteKind::Update(Box::new(update))))
@@ -551,13 +554,13 @@ impl UntypedUpdate {
         let made = || {
             takes_no_collation(meta, collation.is_some())?;
             let (id, seen) = match which {
-                UpdateTarget::Id(id, seen) => (id?, seen),
+                UpdateTarget::Id(id, seen) => (id, seen),
                 UpdateTarget::Key(key) => {
                     let key = key.for_write(&core, None)?;
                     return UntypedMany::by_key(&core, key, changes, upsert).for_bulk(true);
                 }
             };
-            let one = DocumentById::new(id, seen);
+            let one = by_id(&core, id, seen)?;
             let built = changes.build_for(meta, upsert, crate::now())?;
             let update = if upsert {
                 engine::UpdateWrite::new(odm, meta, one, built, true)?

@@ -63,7 +63,7 @@ impl AfterCommit for WorkAfterCommit {
     /// [`Error::StillReferenced`](crate::Error::StillReferenced): the document was restored.
     fn run(self: Box<Self>, odm: &Odm, routes: Arc<Routes>) -> BoxFuture<'_, (u64, Result<()>)> {
         async move {
-            let trace = Trace::without_span().knowing(Some(routes));
+            let trace = Trace::without_span().knowing(Some(Arc::new(Routes::within(routes))));
             let cx = Cx::new(odm, None, &trace);
             let deleted = if self.deleted.is_empty() {
                 Ok(())

@@ -78,7 +78,8 @@ async fn restore_up_to(most: usize, core: &Core, trace: &Trace, key: &Bson) -> R
     let cx = core.cx(trace);
     // One that is dropped within a transaction keeps that from being committed.
     let unfinished = core.session().map(Session::unfinished);
-    let restored = match read(&cx, core.meta(), key, most).await {
+    let place = core.placed(doc! { "_id": { "$eq": key } })?;
+    let restored = match read(&cx, core.meta(), place, most).await {
         Ok(None) => Ok(Some((false, 0))),
         Ok(Some(tree)) if tree.len() > most => Ok(None),
         Ok(Some(tree)) => restore_tree(&cx, tree).await.map(Some),
@@ -89,13 +90,13 @@ async fn restore_up_to(most: usize, core: &Core, trace: &Trace, key: &Bson) -> R
 }
 
 /// Reads the document with what its deletion has deleted below it. One that another program has marked as deleted has nothing below it.
-async fn read(cx: &Cx<'_>, meta: TreeMeta, key: &Bson, most: usize) -> Result<Option<DeletionTree>> {
+async fn read(cx: &Cx<'_>, meta: TreeMeta, named: Document, most: usize) -> Result<Option<DeletionTree>> {
     let graph = cx.odm.graph();
     let mut begun = [DELETION, RESTORING]
         .map(|field| doc! { field: { "$exists": true } })
         .to_vec();
     begun.extend(meta.soft_delete.map(|name| doc! { name: { "$ne": null } }));
-    let mut place = doc! { "_id": { "$eq": key }, "$or": begun };
+    let mut place = within(named, &doc! { "$or": begun });
     if let Some(own) = cx.odm.scope_with_deleted(meta) {
         place = within(place, &own);
     }

@@ -180,7 +180,7 @@ pub(crate) struct Selection {
 pub(crate) struct DocumentById {
     pub(crate) id: Bson,
     pub(crate) expected_version: Option<i64>,
-    /// The scope of the handle, if it has one for this type.
+    /// What the document has to match too: the scope of the handle for this type, and the values of the shard key that were given.
     pub(crate) within: Option<Box<Document>>,
 }
 
@@ -197,6 +197,16 @@ impl DocumentById {
     pub(crate) fn restrict(&mut self, values: Document) {
         let scope = self.within.take().map(|scope| *scope);
         self.within = Some(Box::new(all(scope.into_iter().chain([values]))));
+    }
+
+    /// The id, and the values of the shard key that are demanded beside it: the key of an error that says that there is none.
+    pub(crate) fn key(&self, meta: &DocumentMeta) -> Document {
+        let mut key = doc! { "_id": &self.id };
+        if let Some(within) = self.within.as_deref() {
+            let fields = meta.key_beside_id();
+            key.extend(fields.filter_map(|name| Some((name.to_owned(), demanded(within, name)?.clone()))));
+        }
+        key
     }
 
     /// The condition of the document, whatever its version is.
@@ -771,7 +781,7 @@ impl Write {
                         update.also = Some(within(condition, &scope));
                     }
                     Some(one) => {
-                        one.within = Some(Box::new(scope));
+                        one.restrict(scope);
                         let condition = update.condition(meta);
                         update.built.begin_with(&condition, &[]);
                     }
@@ -794,7 +804,7 @@ impl Write {
                 if let Some(scope) = odm.scopes().condition(meta, with_deleted, collated) {
                     delete.filter = within(std::mem::take(&mut delete.filter), &scope);
                     if let Some(one) = &mut delete.one {
-                        one.within = Some(Box::new(scope));
+                        one.restrict(scope);
                     }
                 }
             }

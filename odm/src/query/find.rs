@@ -2,19 +2,18 @@
 
 mod rows;
 
-use crate::model::key::Key;
 use crate::model::path::{Decoder, Holds, Path, Step};
 use crate::model::stored::Row;
 use crate::model::value::Ordered;
 use crate::query::filter::{IntoSort, in_variant_alone};
-use crate::query::join::{HopById, Join, Source, Work};
+use crate::query::join::{Join, Work};
 pub(crate) use crate::query::untyped::Query;
 use crate::store::action::Action;
 use crate::store::core::Core;
 use crate::store::options::configured;
 use crate::{Document, Error, Filter, Projection, Result, store::decode};
 use futures::stream::BoxStream;
-use mongodb::bson::{Bson, RawDocument};
+use mongodb::bson::RawDocument;
 use mongodb::options::{Collation, Hint};
 pub(crate) use rows::Rows;
 use std::marker::PhantomData;
@@ -576,20 +575,4 @@ impl<T: Document, Out: Row + Send + 'static, J: Join<T>> LossyFind<T, Out, J> {
         let rows = async move { Ok(Rows::of(batches.await?, from, join, projected).lossy()) };
         Action::new(T::META.collection, "stream", Box::new(rows))
     }
-}
-
-/// The documents of these ids, in their order.
-pub(crate) fn get_many<T: Document + Clone>(from: Source, ids: Result<Vec<Bson>>) -> Action<Vec<T>> {
-    let found = async move {
-        let mut wanted = HopById::<T>::new("_id").named("get_many");
-        let mut places: Vec<u32> = ids?.iter().map(|id| wanted.want_key(Key::of_bson(id))).collect();
-        wanted.load(&from).await?;
-        let others = wanted.found_by_collation(&from).await?;
-        for place in &mut places {
-            *place = others.get(place).copied().unwrap_or(*place);
-        }
-        let found = places.into_iter().filter_map(|at| wanted.get(at, false));
-        Ok(found.collect())
-    };
-    Action::new(T::META.collection, "get_many", Box::new(found))
 }

@@ -7,6 +7,7 @@ pub(crate) mod aggregate;
 pub(crate) mod explain;
 pub(crate) mod filter;
 pub(crate) mod find;
+pub(crate) mod get;
 pub(crate) mod join;
 pub(crate) mod joined;
 pub(crate) mod page;
@@ -23,6 +24,7 @@ pub use filter::expr;
 pub use filter::expression::{Date, DatePart, Expression, Unit};
 pub use filter::{Comparand, Element, Filter, IntoPattern, IntoSort, Order, Pattern};
 pub use find::{Find, Lossy, LossyFind};
+pub use get::{Get, GetMany};
 pub use join::{
     Children, Include, Join, LeaveOut, LoadRefs, Loading, LookedUp, Lookup, OnlyChild, OrNone, Paths,
     ReadFrom, Strict,

@@ -3,6 +3,7 @@
 use crate::model::document::{Document, DocumentMeta, Target};
 use crate::store::batches::Take;
 use crate::store::clock::takes_time;
+use crate::store::filter::{all, within};
 use crate::store::held::Hold;
 use crate::store::options::{CommandOptions, Options, raised};
 use crate::store::routes::Routes;
@@ -125,18 +126,90 @@ impl Core {
     pub(crate) fn trace(&self, operation: &'static str) -> Trace {
         Trace::new(self.meta.collection, operation)
             .concealing(self.odm.graph().sensitive())
-            .knowing(self.routes())
+            .knowing(self.routes_of_operation())
     }
 
     /// The shard keys that an operation knows before it begins.
     pub(crate) fn routes(&self) -> Option<Arc<Routes>> {
-        let of_session = self.session.as_ref().map(Session::routes);
-        of_session.or_else(|| self.options()?.routes.0.clone())
+        let own = self.options().and_then(|options| options.routes.0.clone());
+        own.or_else(|| self.session.as_ref().map(Session::routes))
+    }
+
+    /// The same for what one operation notes beside them.
+    pub(crate) fn routes_of_operation(&self) -> Option<Arc<Routes>> {
+        let own = self.options().and_then(|options| options.routes.0.clone());
+        own.or_else(|| {
+            let session = self.session.as_ref()?;
+            Some(Arc::new(Routes::within(session.routes())))
+        })
+    }
+
+    /// Restricts the operation to documents with this value in a field of the shard key.
+    pub(crate) fn add_at(&mut self, path: &str, condition: Result<bson::Document>) {
+        let fields = self.meta.shard_key.map_or(&[][..], |key| key.fields);
+        let condition = match condition {
+            _ if !fields.iter().any(|field| field.path == path) => Err(self.no_key_field(path)),
+            Ok(condition) => match self.given_key().cloned() {
+                Some(Ok(others)) => Ok(all([others, condition])),
+                Some(refused) => refused,
+                None => Ok(condition),
+            },
+            Err(error) => Err(error.to_string()),
+        };
+        self.odm.add_options(Options::at(condition));
+    }
+
+    fn given_key(&self) -> Option<&Result<bson::Document, String>> {
+        self.options()?.at.0.as_deref()
+    }
+
+    fn no_key_field(&self, path: &str) -> String {
+        let name = self.meta.name;
+        match self.meta.shard_key {
+            None => format!(
+                "`at` gives a value of the shard key, and `{name}` declares none: leave it out, or declare the key, \
+                 `#[document(shard_key(…))]`"
+            ),
+            Some(key) => {
+                let fields: Vec<&str> = key.fields.iter().map(|field| field.path).collect();
+                format!(
+                    "`at` gives a value of the shard key, and `{path}` is no field of that of `{name}`, which has `{}`: name one of these, \
+                     or write a condition by `find` or `update_where`",
+                    fields.join("`, `")
+                )
+            }
+        }
+    }
+
+    /// The condition of the values of the shard key that the operation is given: on its own document, and not on those that it meets.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a field that is not in the key.
+    pub(crate) fn at(&self) -> Result<Option<&bson::Document>> {
+        match self.given_key() {
+            None => Ok(None),
+            Some(Ok(condition)) => Ok(Some(condition)),
+            Some(Err(message)) => Err(Error::Query {
+                collection: self.meta.collection,
+                message: message.clone(),
+            }),
+        }
+    }
+
+    /// A filter with that condition.
+    ///
+    /// # Errors
+    /// As [`at`](Core::at).
+    pub(crate) fn placed(&self, filter: bson::Document) -> Result<bson::Document> {
+        Ok(match self.at()? {
+            Some(at) => within(filter, at),
+            None => filter,
+        })
     }
 
     /// The same collection for operations that share what they know of shard keys.
     pub(crate) fn sharing(mut self, routes: Option<Arc<Routes>>) -> Core {
-        if let (None, Some(routes)) = (&self.session, routes) {
+        if let Some(routes) = routes.filter(|routes| !routes.is_of_transaction()) {
             self.odm.add_options(Options::knowing(routes));
         }
         self
@@ -144,8 +217,10 @@ impl Core {
 
     /// The same for an operation that notes shard keys, where any model has one.
     pub(crate) fn noting(self) -> Core {
-        if self.odm.graph().has_routings() && self.routes().is_none() {
-            self.sharing(Some(Arc::default()))
+        if self.odm.graph().has_routings() && self.options().is_none_or(|options| options.routes.0.is_none())
+        {
+            let routes = self.routes_of_operation().unwrap_or_default();
+            self.sharing(Some(routes))
         } else {
             self
         }
@@ -170,11 +245,12 @@ impl Core {
         let Ok(Some(document)) = whole() else {
             return core;
         };
-        let core = core.sharing(Some(Arc::default()));
-        if let Some(routes) = core.routes() {
-            routes.note(core.odm.graph(), meta, &document);
-        }
-        core
+        let routes = match &core.session {
+            Some(session) => Routes::within(session.routes()),
+            None => Routes::default(),
+        };
+        routes.given(core.odm.graph(), meta, &document);
+        core.sharing(Some(Arc::new(routes)))
     }
 
     /// A filter with the shard keys of the documents that it names, where they are known.
@@ -229,9 +305,9 @@ impl Core {
             let trace = self.trace("get");
             trace
                 .run(async {
-                    let filter = self
-                        .odm
-                        .in_scope(self.meta, doc! { "_id": { "$eq": id } }, false)?;
+                    let filter =
+                        self.odm
+                            .in_scope(self.meta, self.placed(doc! { "_id": { "$eq": id } })?, false)?;
                     let mut options = None;
                     if let Some(projection) = self.odm.without_deferred(self.meta, &[]) {
                         let chosen = options.get_or_insert_with(FindOneOptions::default);

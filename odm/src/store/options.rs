@@ -1,7 +1,7 @@
 //! The options of the driver that hold for all commands of a handle, or of one operation.
 
 use crate::store::routes::Routes;
-use mongodb::bson::{Bson, RawBson};
+use mongodb::bson::{Bson, Document, RawBson};
 use mongodb::options::{Acknowledgment, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +42,18 @@ pub struct Options {
     deferred: Vec<(&'static str, &'static str)>,
     /// The shard keys that an operation knows before it begins.
     pub(crate) routes: KnownRoutes,
+    /// The condition of the values of the shard key that an operation is given.
+    pub(crate) at: GivenKey,
+}
+
+/// A condition on the document that one operation names, or why it is none. It is no option of a command, so any two are equal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GivenKey(pub(crate) Option<Arc<Result<Document, String>>>);
+
+impl PartialEq for GivenKey {
+    fn eq(&self, _: &GivenKey) -> bool {
+        true
+    }
 }
 
 /// Shard keys that several operations share, or none. They are no option of a command, so any two are equal.
@@ -109,6 +121,14 @@ impl Options {
         }
     }
 
+    /// Has these values of the shard key.
+    pub(crate) fn at(condition: Result<Document, String>) -> Options {
+        Options {
+            at: GivenKey(Some(Arc::new(condition))),
+            ..Options::default()
+        }
+    }
+
     /// Whether reads ask for this deferred field.
     pub(crate) fn asks_for(&self, collection: &str, name: &str) -> bool {
         self.deferred.contains(&(collection, name))
@@ -137,6 +157,7 @@ impl Options {
             write_concern: self.write_concern.or_else(|| others.write_concern.clone()),
             misplaced: self.misplaced.or(others.misplaced),
             routes: KnownRoutes(self.routes.0.or_else(|| others.routes.0.clone())),
+            at: GivenKey(self.at.0.or_else(|| others.at.0.clone())),
         }
     }
 

@@ -31,7 +31,14 @@ pub(crate) type Name = (&'static str, &'static str, Key);
 
 /// The shard keys of the documents that an operation has met.
 #[derive(Debug, Default)]
-pub(crate) struct Routes(Mutex<Known>);
+pub(crate) struct Routes {
+    known: Mutex<Known>,
+    /// Those of the transaction of which the operation is a part. What documents say is noted there; what the application says of one
+    /// document, in a condition or by a document that it gives, holds for this operation alone: another one may look for it elsewhere.
+    outer: Option<Arc<Routes>>,
+    /// Whether they are those of several operations.
+    is_shared: bool,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -54,13 +61,6 @@ impl Known {
         self.latest.get(name).or_else(|| self.before.get(name))
     }
 
-    fn route(&self, name: &Name) -> Option<&Arc<Route>> {
-        match self.get(name)? {
-            Note::Own(route) | Note::Referred(route) => Some(route),
-            Note::Unclear => None,
-        }
-    }
-
     fn put(&mut self, name: Name, note: Note) {
         if self.latest.len() >= KEPT {
             self.before = std::mem::take(&mut self.latest);
@@ -80,12 +80,58 @@ impl Known {
 }
 
 impl Routes {
-    fn of<R>(&self, known: impl FnOnce(&mut Known) -> R) -> R {
-        known(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Those of a transaction.
+    pub(crate) fn of_transaction() -> Routes {
+        Routes {
+            is_shared: true,
+            ..Routes::default()
+        }
     }
 
-    /// Notes the shard keys that a document says.
+    /// Those of an operation in a transaction.
+    pub(crate) fn within(outer: Arc<Routes>) -> Routes {
+        Routes::default().inside(outer)
+    }
+
+    /// The same, in a transaction.
+    pub(crate) fn inside(self, outer: Arc<Routes>) -> Routes {
+        Routes {
+            outer: Some(outer),
+            ..self
+        }
+    }
+
+    fn of<R>(&self, known: impl FnOnce(&mut Known) -> R) -> R {
+        known(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn route(&self, name: &Name) -> Option<Arc<Route>> {
+        let outer = self.outer.as_ref().and_then(|outer| outer.route(name));
+        outer.or_else(|| {
+            self.of(|known| match known.get(name)? {
+                Note::Own(route) | Note::Referred(route) => Some(route.clone()),
+                Note::Unclear => None,
+            })
+        })
+    }
+
+    /// Whether they are those that the operations of a transaction share.
+    pub(crate) fn is_of_transaction(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Forgets all of them.
+    pub(crate) fn clear(&self) {
+        self.of(|known| *known = Known::default());
+    }
+
+    /// Notes the shard keys that a stored document says.
     pub(crate) fn note(&self, graph: &Graph, meta: &'static DocumentMeta, document: &RawDocument) {
+        self.outer.as_deref().unwrap_or(self).given(graph, meta, document);
+    }
+
+    /// Notes the shard keys that a document says which the application gives.
+    pub(crate) fn given(&self, graph: &Graph, meta: &'static DocumentMeta, document: &RawDocument) {
         let Some(routing) = graph.routing(meta) else {
             return;
         };
@@ -110,7 +156,9 @@ impl Routes {
 
     /// Notes the shard key that a filter has beside the `_id` of one document.
     fn learn(&self, meta: &'static DocumentMeta, routing: &Routing, filter: &Document) {
-        let Some(id) = named_id(filter) else { return };
+        let Some(id) = named_id(filter).filter(|_| !self.is_shared) else {
+            return;
+        };
         let route = routing
             .key
             .iter()
@@ -140,10 +188,9 @@ impl Routes {
             self.learn(meta, routing, &filter);
             return filter;
         }
-        let groups = self.of(|known| {
-            by_own_name(known, meta, routing, &filter)
-                .or_else(|| by_reference(known, graph, meta, routing, &filter))
-        });
+        let groups = self
+            .by_own_name(meta, routing, &filter)
+            .or_else(|| self.by_reference(graph, meta, routing, &filter));
         groups.map_or_else(|| filter.clone(), |groups| groups.filter(&filter))
     }
 }
@@ -234,18 +281,18 @@ impl Groups {
 }
 
 /// Groups the values of a filter by the shard keys of what they name. `None` where one is not known.
-fn grouped<'k>(
+fn grouped(
     place: Place,
     filter: &Document,
-    mut key_of: impl FnMut(&Bson) -> Option<&'k Arc<Route>>,
+    mut key_of: impl FnMut(&Bson) -> Option<Arc<Route>>,
     fields: impl Fn(&Route) -> Document,
 ) -> Option<Groups> {
     let values = place.values(filter)?;
-    let mut positions: HashMap<&Arc<Route>, usize> = HashMap::new();
+    let mut positions: HashMap<Arc<Route>, usize> = HashMap::new();
     let mut groups: Vec<(Document, Vec<Bson>)> = Vec::new();
     for value in values {
         let route = key_of(value)?;
-        let at = *positions.entry(route).or_insert_with(|| {
+        let at = *positions.entry(route).or_insert_with_key(|route| {
             groups.push((fields(route), Vec::new()));
             groups.len() - 1
         });
@@ -273,50 +320,53 @@ fn is(meta: &DocumentMeta, name: &str, value: &Key) -> Bson {
     exactly(&value, false).into()
 }
 
-fn by_own_name(
-    known: &Known,
-    meta: &'static DocumentMeta,
-    routing: &Routing,
-    filter: &Document,
-) -> Option<Groups> {
-    let of_key = |route: &Route| {
-        let fields = routing.key.iter().zip(route);
-        let known = fields.filter(|(name, _)| !is_equal(filter, name));
-        known
-            .filter_map(|(name, value)| Some(((*name).to_owned(), is(meta, name, value.as_ref()?))))
-            .collect()
-    };
-    names(routing).find_map(|by| {
-        let place = Place {
-            name: by.to_owned(),
-            inner: None,
-        };
-        let key_of = |value: &Bson| known.route(&(meta.collection, by, Key::of_bson(value)));
-        grouped(place, filter, key_of, of_key)
-    })
-}
-
-/// By a reference with `same`: the documents that refer to one have the values of its key.
-fn by_reference(
-    known: &Known,
-    graph: &Graph,
-    meta: &'static DocumentMeta,
-    routing: &Routing,
-    filter: &Document,
-) -> Option<Groups> {
-    routing.targets.iter().find_map(|of| {
-        let edge = &graph[of.target.edge];
-        let place = place_of(edge, of.target.tag, filter)?;
-        let key_of = |value: &Bson| known.route(&(of.target.meta.collection, edge.by(), Key::of_bson(value)));
+impl Routes {
+    fn by_own_name(
+        &self,
+        meta: &'static DocumentMeta,
+        routing: &Routing,
+        filter: &Document,
+    ) -> Option<Groups> {
         let of_key = |route: &Route| {
-            let fields = of.of_holders(route);
-            let known = fields.filter(|(name, _)| routing.key.contains(name) && !is_equal(filter, name));
+            let fields = routing.key.iter().zip(route);
+            let known = fields.filter(|(name, _)| !is_equal(filter, name));
             known
-                .map(|(name, value)| (name.to_owned(), is(meta, name, value)))
+                .filter_map(|(name, value)| Some(((*name).to_owned(), is(meta, name, value.as_ref()?))))
                 .collect()
         };
-        grouped(place, filter, key_of, of_key)
-    })
+        names(routing).find_map(|by| {
+            let place = Place {
+                name: by.to_owned(),
+                inner: None,
+            };
+            let key_of = |value: &Bson| self.route(&(meta.collection, by, Key::of_bson(value)));
+            grouped(place, filter, key_of, of_key)
+        })
+    }
+
+    /// By a reference with `same`: the documents that refer to one have the values of its key.
+    fn by_reference(
+        &self,
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        routing: &Routing,
+        filter: &Document,
+    ) -> Option<Groups> {
+        routing.targets.iter().find_map(|of| {
+            let edge = &graph[of.target.edge];
+            let place = place_of(edge, of.target.tag, filter)?;
+            let key_of =
+                |value: &Bson| self.route(&(of.target.meta.collection, edge.by(), Key::of_bson(value)));
+            let of_key = |route: &Route| {
+                let fields = of.of_holders(route);
+                let known = fields.filter(|(name, _)| routing.key.contains(name) && !is_equal(filter, name));
+                known
+                    .map(|(name, value)| (name.to_owned(), is(meta, name, value)))
+                    .collect()
+            };
+            grouped(place, filter, key_of, of_key)
+        })
+    }
 }
 
 /// The value that a filter demands of a field.

@@ -108,7 +108,7 @@ impl Session {
             is_closed: AtomicBool::new(false),
             has_begun: AtomicBool::new(false),
             attempts: AtomicUsize::new(0),
-            routes: Arc::default(),
+            routes: Arc::new(Routes::of_transaction()),
             background: Background::here(tasks),
         }))
     }
@@ -126,6 +126,8 @@ impl Session {
     /// A transaction begins.
     pub(crate) fn begin(&self) {
         *self.state() = TransactionState::default();
+        // Nothing is left of what an earlier attempt has written.
+        self.0.routes.clear();
         self.0.has_begun.store(false, Ordering::Release);
         self.0.attempts.fetch_add(1, Ordering::AcqRel);
     }

@@ -75,7 +75,11 @@ async fn stocked(t: &TestDb) -> Odm {
 }
 
 /// Executes an operation in a task of its own.
-async fn in_a_task<Out: Send + 'static>(action: Action<Out>) -> Out {
+async fn in_a_task<Out, A>(action: A) -> Out
+where
+    Out: Send + 'static,
+    A: IntoFuture<Output = odm::Result<Out>, IntoFuture: Send + 'static>,
+{
     tokio::spawn(action.into_future()).await.unwrap().unwrap()
 }
 

@@ -4,6 +4,7 @@
 mod beside;
 mod gone;
 mod integrity;
+mod moved;
 mod references;
 mod same;
 mod taken_back;

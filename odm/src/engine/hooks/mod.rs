@@ -90,6 +90,13 @@ pub(super) async fn execute(
     for write in each.iter_mut().filter(|write| write.has_collation()) {
         documents::find_by_collation(cx, write).boxed().await?;
     }
+    if cx.odm.graph().has_routings() {
+        for write in each.iter() {
+            write
+                .condition()
+                .map(|condition| cx.routed(write.meta, condition));
+        }
+    }
     if let Some(session) = cx.session {
         let collection = writes.collection();
         let made = hooked.within(session, writes, None).await?;

@@ -4,7 +4,7 @@
 
 use crate::engine::write::attempt::MAX_DOCS_PER_TX;
 use crate::model::document::DocumentMeta;
-use crate::plan::operation::{Write, WriteKind};
+use crate::plan::operation::{DocumentById, Write, WriteKind};
 use crate::plan::repeated::{follows_itself, is_asked_once, rest};
 use crate::query::find::Query;
 use crate::store::batch::{after_id, document_id, ids};
@@ -110,7 +110,7 @@ pub(in crate::engine) async fn find_by_collation(cx: Cx<'_>, write: &mut Write) 
     match &mut write.what {
         WriteKind::Update(update) => {
             if let Some(one) = &update.one {
-                let id = id_by_collation(&core, one.id.clone(), given).await?;
+                let id = id_by_collation(&core, one, given).await?;
                 update.rename(id);
             }
         }
@@ -131,7 +131,7 @@ pub(in crate::engine) async fn find_by_collation(cx: Cx<'_>, write: &mut Write) 
         WriteKind::UpdateMany(update) => update.collation = Some(given),
         WriteKind::Delete(delete) => match &mut delete.one {
             Some(one) => {
-                one.id = id_by_collation(&core, one.id.clone(), given).await?;
+                one.id = id_by_collation(&core, one, given).await?;
                 delete.filter = one.filter(meta);
             }
             // A deletion that keeps its documents updates them by their ids.
@@ -179,9 +179,10 @@ async fn by_collation(core: &Core, filter: Document, collation: Collation) -> Re
 ///
 /// # Errors
 /// [`Error::Query`] where there are several.
-async fn id_by_collation(core: &Core, id: Bson, collation: Collation) -> Result<Bson> {
+async fn id_by_collation(core: &Core, one: &DocumentById, collation: Collation) -> Result<Bson> {
+    let id = &one.id;
     let mut ids: Vec<Bson> = Vec::new();
-    let found = Filter::raw(doc! { "_id": { "$eq": &id } });
+    let found = Filter::raw(one.place());
     let found = Query::new(core.clone(), found);
     let mut take = |document: &RawDocument| {
         let id = document.get("_id").ok().flatten();
@@ -190,7 +191,7 @@ async fn id_by_collation(core: &Core, id: Bson, collation: Collation) -> Result<
     };
     found.ids(collation, 2, &mut take).await?;
     match ids.as_slice() {
-        [] => Ok(id),
+        [] => Ok(id.clone()),
         [one] => Ok(one.clone()),
         [one, other, ..] => Err(Error::Query {
             collection: core.meta().collection,

@@ -563,7 +563,7 @@ pub(crate) async fn nothing_deleted(cx: Cx<'_>, collection: &'static str, key: D
 async fn name_deleted(cx: Cx<'_>, new_ids: &NewIds, errors: Vec<(Option<usize>, &mut Error)>) {
     let mut asked: Vec<NamedDocuments<'_>> = Vec::new();
     for (at, error) in errors {
-        let Some((meta, deleted_at, mut id)) = kept_by_id(cx, error) else {
+        let Some((meta, deleted_at, mut id, beside)) = kept_by_id(cx, error) else {
             continue;
         };
         // An error of a single write is that of the write.
@@ -573,14 +573,16 @@ async fn name_deleted(cx: Cx<'_>, new_ids: &NewIds, errors: Vec<(Option<usize>, 
         }
         // A refused insert has ended the transaction.
         let within = matches!(error, Error::NotFound { .. });
-        let known =
-            |one: &&mut NamedDocuments<'_>| one.meta.collection == meta.collection && one.within == within;
+        let known = |one: &&mut NamedDocuments<'_>| {
+            one.meta.collection == meta.collection && one.within == within && one.beside == beside
+        };
         match asked.iter_mut().find(known) {
             Some(one) => one.errors.push((id, error)),
             None => asked.push(NamedDocuments {
                 meta,
                 deleted_at,
                 within,
+                beside,
                 errors: vec![(id, error)],
             }),
         }
@@ -589,6 +591,7 @@ async fn name_deleted(cx: Cx<'_>, new_ids: &NewIds, errors: Vec<(Option<usize>, 
         meta,
         deleted_at,
         within,
+        beside,
         errors,
     } in asked
     {
@@ -600,6 +603,9 @@ async fn name_deleted(cx: Cx<'_>, new_ids: &NewIds, errors: Vec<(Option<usize>, 
             if let Some(own) = cx.odm.scope_with_deleted(meta) {
                 filter = crate::store::filter::within(filter, &own);
             }
+            for (name, value) in &beside {
+                filter = crate::store::filter::within(filter, &doc! { name: { "$eq": value } });
+            }
             // Without it the error says less.
             let found = cx
                 .every(meta, filter, doc! { "_id": 1 })
@@ -609,9 +615,11 @@ async fn name_deleted(cx: Cx<'_>, new_ids: &NewIds, errors: Vec<(Option<usize>, 
         }
         for (id, error) in errors {
             if deleted.contains(&Key::of_bson(&id)) {
+                let mut key = doc! { "_id": id };
+                key.extend(beside.clone());
                 *error = Error::NotFound {
                     collection: meta.collection,
-                    key: Box::new(doc! { "_id": id }),
+                    key: Box::new(key),
                     deleted: true,
                 };
             }
@@ -626,21 +634,28 @@ struct NamedDocuments<'e> {
     deleted_at: &'static str,
     /// Whether they are looked for in the transaction.
     within: bool,
+    /// The other fields that the errors name them by.
+    beside: Document,
     errors: Vec<(Bson, &'e mut Error)>,
 }
 
 /// The document that an error names by its id, of a type whose deletions keep documents.
-fn kept_by_id(cx: Cx<'_>, error: &Error) -> Option<(&'static DocumentMeta, &'static str, Bson)> {
+fn kept_by_id(cx: Cx<'_>, error: &Error) -> Option<(&'static DocumentMeta, &'static str, Bson, Document)> {
+    let mut beside = Document::new();
     let (collection, id) = match error {
         Error::DuplicateKey {
             collection, value, ..
         } if has_same_id(error) => (collection.as_str(), value.get("_id")?),
-        Error::NotFound { collection, key, .. } => (*collection, key.get("_id")?),
+        Error::NotFound { collection, key, .. } => {
+            let others = key.iter().filter(|(name, _)| *name != "_id");
+            beside.extend(others.map(|(name, value)| (name.clone(), value.clone())));
+            (*collection, key.get("_id")?)
+        }
         _ => return None,
     };
     let mut models = cx.odm.graph().models();
     let meta = models.find(|meta| meta.collection == collection)?;
-    Some((meta, meta.soft_delete?, id.clone()))
+    Some((meta, meta.soft_delete?, id.clone(), beside))
 }
 
 /// Why a write of one document matched none: it does not exist, or it has another version. `None`: it exists with this version,

@@ -9,6 +9,7 @@ use crate::model::types::holds_text;
 use crate::query::untyped::Query;
 use crate::store::core::Core;
 use crate::store::cx::Cx;
+use crate::store::filter::all;
 use crate::store::routes::Routes;
 use crate::store::session::Session;
 use crate::store::trace::Trace;
@@ -367,11 +368,28 @@ impl<T: Document + Clone> HopById<T> {
     pub(crate) fn load<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
         let (by, operation) = (self.by, self.operation);
         let chunks = all_chunks(&self.places);
-        load_by(self, from.core(T::META), by, operation, chunks, from.in_flight())
+        load_by(
+            self,
+            from.core(T::META),
+            by,
+            operation,
+            (chunks, None),
+            from.in_flight(),
+        )
     }
 }
 
 impl<T: Document + Clone> HopById<T> {
+    /// Asks for all of them in this collection. Gives what [`found_by_collation`](HopById::found_by_collation) does.
+    pub(crate) async fn load_from(&mut self, core: Core) -> Result<HashMap<u32, u32>> {
+        let from = core.source();
+        let (by, operation) = (self.by, self.operation);
+        let chunks = all_chunks(&self.places);
+        let beside = core.at()?.cloned();
+        load_by(self, core, by, operation, (chunks, beside), from.in_flight()).await?;
+        self.found_by_collation(&from).await
+    }
+
     /// Whether texts that differ may name the same document.
     fn is_folded(&self) -> bool {
         // Also with a strength of 3 accents may be written in several ways.
@@ -478,17 +496,21 @@ fn find_deleted<'a>(
     .boxed()
 }
 
-/// Asks for the documents whose field `by` has one of these values, and hands them to `to`.
+/// Asks for the documents whose field `by` has one of these values, and that match a condition beside it, and hands them to `to`.
 fn load_by<'a>(
     to: &'a mut dyn Fetch,
     core: Core,
     by: &'static str,
     operation: &'static str,
-    mut chunks: Vec<Vec<Bson>>,
+    (mut chunks, beside): (Vec<Vec<Bson>>, Option<mongodb::bson::Document>),
     in_flight: usize,
 ) -> BoxFuture<'a, Result<()>> {
     async move {
-        let find = |chunk| Query::for_application(core.clone(), Filter::raw(doc! { by: { "$in": chunk } }));
+        let find = |chunk: Vec<Bson>| {
+            let named = [doc! { by: { "$in": chunk } }];
+            let filter = all(named.into_iter().chain(beside.clone()));
+            Query::for_application(core.clone(), Filter::raw(filter))
+        };
         if chunks.len() <= 1 {
             // The usual case, without what it costs to wait for several at once.
             let Some(chunk) = chunks.pop() else { return Ok(()) };
