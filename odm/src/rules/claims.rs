@@ -12,7 +12,8 @@
 //! - A write of the values writes a claim of the document that is there already. Whoever removes that claim as one whose owner has other
 //!   values meets this write.
 //! - A write that leaves the values as they were makes no claim that is missing: it may not have changed the document, so that a write
-//!   of other values beside it would not meet it.
+//!   of other values beside it would not meet it. For the same reason a write that is undone claims values for those of its documents
+//!   which that changes, and for no others.
 //! - A claim that is made without a write of the document, by a backfill or a repair, is made in a transaction that changes
 //!   [`CLAIMS`] in the document: a write of other values meets that.
 
