@@ -19,7 +19,7 @@
 
 use crate::graph::Graph;
 use crate::graph::declaration::{self, Declaration};
-use crate::model::claims::{GlobalKey, OWNER, WRITES};
+use crate::model::claims::{GlobalKey, OWNER, WRITES, claims_name};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::{read_too, root};
@@ -769,12 +769,16 @@ impl DerivedValue for Owners<'_> {
     }
 
     fn declaration(&self, _: &Graph) -> Declaration {
+        let keys = self.graph.global_keys(self.meta);
+        let mut fields: Vec<Vec<&str>> = keys.map(|key| key.paths.clone()).collect();
+        fields.sort_unstable();
         Declaration {
-            id: format!("{}: claims", self.meta.collection),
+            id: claims_name(self.meta),
             from: self.meta.collection,
             holder: self.meta.collection,
-            is: doc! { declaration::CLAIMS: self.claims.collection, "sync": "atomic" },
-            fills: false,
+            // Another key is filled anew: a program without it leaves claims by it.
+            is: doc! { declaration::CLAIMS: self.claims.collection, "keys": fields, "sync": "atomic" },
+            fills: true,
             rule: None,
         }
     }
