@@ -55,9 +55,9 @@ pub(crate) const UNIQUE: &str = "unique";
 /// The field of the declaration that documents have claims: their collection.
 pub(crate) const CLAIMS: &str = "claims";
 
-/// Whether a declaration is that of a key that is unique over all shards.
-pub(crate) fn is_global_key(declaration: &Document) -> bool {
-    declaration.contains_key(UNIQUE)
+/// Whether a declaration is that of a key that is unique over all shards, or of the claims of its documents.
+pub(crate) fn is_of_claims(declaration: &Document) -> bool {
+    [UNIQUE, CLAIMS].iter().any(|name| declaration.contains_key(name))
 }
 
 /// The field of a stored reference with its rule, and of a declaration that is nothing but the rule.

@@ -71,6 +71,11 @@ impl DocumentMeta {
     }
 }
 
+/// The name of the declaration that such documents have claims, one for all their keys.
+pub(crate) fn claims_name(holder: &DocumentMeta) -> String {
+    format!("{}: claims", holder.collection)
+}
+
 /// A key that is unique over all shards.
 #[derive(Clone, Debug)]
 pub(crate) struct GlobalKey {

@@ -81,9 +81,6 @@ pub(crate) const ALL: &str = "*";
 /// The entry for the fields that a document derives from its children: some children may be older than the document.
 pub(crate) const CHILDREN: &str = "<";
 
-/// The entry for the unique values of a document that was inserted again: it has no claims yet.
-pub(crate) const UNCLAIMED: &str = "=";
-
 /// The token of pending work: all work of one operation has the same.
 pub(crate) type Token = ObjectId;
 

@@ -3,7 +3,8 @@
 //!
 //! A claim is written in the transaction of the write that gives the document the values, and removed in that which takes them away. The
 //! `_id` of a claim is the key with its values, so the server lets one document claim them, whichever shard that is on. Deleted documents
-//! that are kept claim nothing, and neither do documents that lack a field of the key or hold `null` in it.
+//! that are kept claim nothing, and neither do documents that lack a field of the key or hold `null` in it. A document whose deletion is
+//! taken back is inserted in the transaction that claims its values: where another document has them by then, it stays deleted.
 //!
 //! Four conditions keep claims true beside other writers:
 //!
@@ -11,28 +12,28 @@
 //! - A write of the values writes a claim of the document that is there already. Whoever removes that claim as one whose owner has other
 //!   values meets this write.
 //! - A write that leaves the values as they were makes no claim that is missing: it may not have changed the document, so that a write
-//!   of other values beside it would not meet it.
+//!   of other values beside it would not meet it. For the same reason a write that is undone claims values for those of its documents
+//!   which that changes, and for no others.
 //! - A claim that is made without a write of the document, by a backfill or a repair, is made in a transaction that changes
 //!   [`CLAIMS`] in the document: a write of other values meets that.
 
 use crate::graph::Graph;
 use crate::graph::declaration::{self, Declaration};
-use crate::model::claims::{GlobalKey, OWNER, WRITES};
+use crate::model::claims::{GlobalKey, OWNER, WRITES, claims_name};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::{read_too, root};
-use crate::model::own_fields::{CLAIMS, Token, UNCLAIMED};
+use crate::model::own_fields::{CLAIMS, Token};
 use crate::model::sensitive;
 use crate::plan::images::{Image, Was};
 use crate::plan::operation::Write;
 use crate::plan::touches::{ChangedDocument, WrittenFields};
 use crate::rules::derived::{Comparison, DerivedValue, RederiveReport, ValueKind};
-use crate::rules::pending::{has_entry, is_gone};
-use crate::rules::rule::{Draining, Effects, MetaRef, RuleStep, SyncRule};
+use crate::rules::rule::{Effects, MetaRef, RuleStep, SyncRule};
 use crate::store::batch::{document_id, id};
 use crate::store::command::{CommandStatement, Verb, WriteCommand, in_one_command};
 use crate::store::cx::{Cx, Statement};
-use crate::store::each::WriteReport;
+use crate::store::each::{WriteReport, but_for_the_deployment};
 use crate::store::transaction;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -41,7 +42,7 @@ use mongodb::options::UpdateModifications;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Maximum number of documents whose values one transaction of a backfill or a repair claims.
+/// Maximum number of documents whose values one transaction claims, beside those of an application's writes.
 const AT_ONCE: usize = 200;
 
 /// The error for documents with such a key on a deployment without transactions.
@@ -140,23 +141,6 @@ impl SyncRule for Claiming {
         }
         .boxed()
     }
-
-    /// Documents that were inserted again after their deletion was undone have no claims.
-    fn drain<'s>(&'s self, cx: &'s Cx<'_>, meta: MetaRef, draining: &'s mut Draining) -> RuleStep<'s> {
-        async move {
-            let unclaimed = |document: &&RawDocumentBuf| has_entry(document, UNCLAIMED) && !is_gone(document);
-            let ids: Vec<Bson> = draining.all().filter(unclaimed).map(document_id).collect();
-            if ids.is_empty() || !draining.transactions {
-                return Ok(());
-            }
-            for key in cx.odm.graph().global_keys(meta) {
-                let claimed = claim_missing(cx, key, &ids).await;
-                draining.applied.add(claimed.map(|claimed| claimed.written))?;
-            }
-            Ok(())
-        }
-        .boxed()
-    }
 }
 
 /// A document that claims values, or has claimed them.
@@ -168,6 +152,15 @@ struct Claim {
 }
 
 impl Claim {
+    /// That of an owner that has other values, or is gone.
+    fn left(values: Document, owner: &Key) -> Claim {
+        Claim {
+            values,
+            owner: owner.to_bson(),
+            owner_key: None,
+        }
+    }
+
     fn condition(&self) -> Document {
         doc! { "_id": { "$eq": &self.values }, OWNER: { "$eq": &self.owner } }
     }
@@ -581,11 +574,7 @@ async fn claim_together(cx: &Cx<'_>, key: &GlobalKey, ids: &[Bson]) -> Result<(u
                     left.push(document_id(document));
                     continue;
                 }
-                changes.given_up.push(Claim {
-                    values: claimed,
-                    owner: owner.to_bson(),
-                    owner_key: None,
-                });
+                changes.given_up.push(Claim::left(claimed, &owner));
             }
             changes.claimed.push(changes.claim(document, values));
         }
@@ -604,6 +593,68 @@ async fn claim_together(cx: &Cx<'_>, key: &GlobalKey, ids: &[Bson]) -> Result<(u
             None => Ok((claimed.len() as u64, left)),
             Some((_, error)) => Err(error),
         }
+    })
+    .await
+}
+
+/// Inserts documents again as they were, each together with its claims; one whose id is there already is left out. Gives the ids of those.
+///
+/// # Errors
+/// That of the first document that is refused, when all others are inserted: [`Error::DuplicateKey`] where another one has its values.
+pub(crate) async fn put_back(
+    cx: &Cx<'_>,
+    meta: MetaRef,
+    documents: &[RawDocumentBuf],
+) -> Result<HashSet<Key>> {
+    let (mut there, mut refused) = (HashSet::new(), WriteReport::default());
+    for together in documents.chunks(AT_ONCE) {
+        match but_for_the_deployment(put_back_together(cx, meta, together).await)? {
+            Ok(left_out) => there.extend(left_out),
+            Err(_) => {
+                for one in together.chunks(1) {
+                    let left_out = refused.and(put_back_together(cx, meta, one).await)?;
+                    there.extend(left_out.unwrap_or_default());
+                }
+            }
+        }
+    }
+    refused.all().map(|_| there)
+}
+
+/// The same in one transaction, of all of them or none.
+async fn put_back_together(cx: &Cx<'_>, meta: MetaRef, documents: &[RawDocumentBuf]) -> Result<HashSet<Key>> {
+    transaction::take_turns(*cx, Vec::new(), async |session| {
+        let cx = &cx.within(&session);
+        // An insert that meets one of them would end the transaction.
+        let ids: Vec<Bson> = documents.iter().map(document_id).collect();
+        let there: HashSet<Key> = cx.there(meta, &ids).await?.iter().map(id).collect();
+        let back = documents
+            .iter()
+            .filter(|document| !there.contains(&id(*document)));
+        let back: Vec<RawDocumentBuf> = back.cloned().collect();
+        if let Some((_, error)) = send(cx, meta, Verb::Insert, &back).await? {
+            return Err(error);
+        }
+        for key in cx.odm.graph().global_keys(meta) {
+            let mut changes = ClaimChanges::new(key);
+            let claims = back
+                .iter()
+                .filter_map(|document| Some(changes.claim(document, key.value(document)?)));
+            changes.claimed = claims.collect();
+            let found = FoundClaims::on(cx, key, changes.claimed.iter().map(|claim| &claim.values)).await?;
+            for claim in &changes.claimed {
+                if let Some((owner, claimed)) = found.get(cx, &claim.values).await?
+                    && owner != Key::of_bson(&claim.owner)
+                    && !is_owner(cx, key, &owner, &claimed).await?
+                {
+                    changes.given_up.push(Claim::left(claimed, &owner));
+                }
+            }
+            if let Some((_, error)) = changes.send(cx).await? {
+                return Err(error);
+            }
+        }
+        Ok(there)
     })
     .await
 }
@@ -718,12 +769,16 @@ impl DerivedValue for Owners<'_> {
     }
 
     fn declaration(&self, _: &Graph) -> Declaration {
+        let keys = self.graph.global_keys(self.meta);
+        let mut fields: Vec<Vec<&str>> = keys.map(|key| key.paths.clone()).collect();
+        fields.sort_unstable();
         Declaration {
-            id: format!("{}: claims", self.meta.collection),
+            id: claims_name(self.meta),
             from: self.meta.collection,
             holder: self.meta.collection,
-            is: doc! { declaration::CLAIMS: self.claims.collection, "sync": "atomic" },
-            fills: false,
+            // Another key is filled anew: a program without it leaves claims by it.
+            is: doc! { declaration::CLAIMS: self.claims.collection, "keys": fields, "sync": "atomic" },
+            fills: true,
             rule: None,
         }
     }

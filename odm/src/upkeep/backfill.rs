@@ -1,7 +1,7 @@
-//! Takes copies for documents that are older than their declaration, lets their buckets say what is declared of the items, and
-//! writes the other side of their two-way references.
+//! Takes copies for documents that are older than their declaration, lets their buckets say what is declared of the items, writes the
+//! other side of their two-way references, and claims their unique values.
 
-use crate::graph::declaration::{Declaration, is_global_key};
+use crate::graph::declaration::{Declaration, is_of_claims};
 use crate::graph::edge::{Edge, EdgeId};
 use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
@@ -30,6 +30,9 @@ impl Odm {
     /// side has is added to the other one, and none is removed, unless the other side can refer to one document only and refers
     /// to another one; then the rules of a [`repair`](Odm::repair) apply. A link that stays on one side, since the other one is
     /// full, is logged, and [`audit`](Odm::audit) lists it.
+    ///
+    /// Documents from before a key was declared `unique(global)` claim their values, and claims on values that a program from before has
+    /// taken from their documents are removed first.
     ///
     /// Missing fields that are read with a default get the default stored ([`Plan::lacking`](crate::Plan::lacking)).
     ///
@@ -370,7 +373,7 @@ async fn fill(
     }
     wait(graph, &known, waits, on_wait).await;
     let unlinked = unlinked(graph, &known);
-    let mut is_all_claimed = false;
+    let mut are_claims_filled = false;
     for (lacking, edge) in LackingField::all(graph) {
         let is_early = known.is_filled(&edge.id) && known.is_early(&edge.id);
         if known.is_filled(&edge.id) && !is_early && !all {
@@ -428,9 +431,9 @@ async fn fill(
         if !is_early || all || written.documents > 0 {
             filled.edges.push(edge.id);
         }
-        is_all_claimed |= is_global_key(&edge.is);
+        are_claims_filled |= is_of_claims(&edge.is);
     }
-    if !unlinked.is_empty() || is_all_claimed {
+    if !unlinked.is_empty() || are_claims_filled {
         cx.trip();
         odm.learn().await?;
     }

@@ -6,12 +6,12 @@
 
 use crate::engine::hooks::need_transactions;
 use crate::graph::declaration::{
-    Declaration, EARLIER, EARLIER_RULES, MOST_EARLIER, RULE, had_rule, is_global_key, is_more, is_rule,
+    Declaration, EARLIER, EARLIER_RULES, MOST_EARLIER, RULE, had_rule, is_more, is_of_claims, is_rule,
     is_two_way, lacking, restricted, sources, was_declared, with_those_of,
 };
 use crate::graph::known::{Others, UnknownDeclarations, is_refused, may_be_left};
 use crate::graph::{EdgeId, Graph, declaration, declared};
-use crate::model::claims::GlobalKey;
+use crate::model::claims::{GlobalKey, claims_name};
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::meet;
 use crate::model::own_fields::EDGES;
@@ -285,8 +285,9 @@ impl Odm {
             if early && !empty.contains_key(edge.from) {
                 empty.insert(edge.from, self.is_empty(edge.from).await?);
             }
-            // And so do documents that a program without the claims inserts before it has read the declaration.
-            let is_unclaimed = *filled && is_global_key(&edge.is);
+            // And so do documents that a program without the claims inserts before it has read the declaration; what it changes leaves
+            // claims without an owner.
+            let is_unclaimed = *filled && is_of_claims(&edge.is);
             if is_unclaimed || early && empty.get(edge.from) == Some(&false) {
                 drop(set.insert(EARLY, true))
             } else {
@@ -734,12 +735,13 @@ pub(crate) fn unlinked(graph: &Graph, known: &StoredDeclarations) -> Vec<EdgeId>
     open.map(|edge| edge.id).collect()
 }
 
-/// The keys that are unique over all shards and whose values all documents have claimed: a claim that is missing means that no document has
-/// them.
+/// The keys that are unique over all shards and whose values all documents have claimed, while no claim is without an owner: a claim that is
+/// missing means that no document has them.
 fn claimed(graph: &Graph, known: &StoredDeclarations) -> Vec<String> {
-    let names = graph.all_global_keys().iter().map(GlobalKey::name);
-    names
-        .filter(|name| known.is_filled(name) && !known.is_early(name))
+    let is_done = |name: &str| known.is_filled(name) && !known.is_early(name);
+    let keys = graph.all_global_keys().iter();
+    keys.filter(|key| is_done(&key.name()) && is_done(&claims_name(key.holder)))
+        .map(GlobalKey::name)
         .collect()
 }
 

@@ -5,6 +5,7 @@ use crate::engine::delete::walk::{DeletionWalk, WalkLevel};
 use crate::engine::write::drain;
 use crate::model::key::Key;
 use crate::model::own_fields;
+use crate::rules::claims;
 use crate::rules::library::LibraryUpdate;
 use crate::rules::on_delete::{OnDeleteRule, again};
 use crate::rules::pending::record_all;
@@ -61,6 +62,9 @@ impl<'a> DeletionWalk<'a, '_> {
     }
 
     /// Inserts these documents of the batch again, as they were. Returns the ids of those that exist already.
+    ///
+    /// # Errors
+    /// [`Error::DuplicateKey`](crate::Error::DuplicateKey) where another document has a unique value of one: that stays deleted.
     async fn put_back(&mut self, level: &WalkLevel<'a>, ids: &HashSet<Key>) -> Result<HashSet<Key>> {
         let mut back: Vec<RawDocumentBuf> = level
             .batch
@@ -79,7 +83,11 @@ impl<'a> DeletionWalk<'a, '_> {
             }
             effects.deferred.add(level.meta, effects.later());
         }
-        let left_out = self.cx.restore(level.meta, &back).await?;
+        let left_out = if graph.is_claimed(level.meta) {
+            claims::put_back(&self.cx, level.meta, &back).await?
+        } else {
+            self.cx.restore(level.meta, &back).await?
+        };
         // Its links are restored.
         for rule in level.rules.two_way() {
             let holder = rule.edge.holder;

@@ -156,6 +156,9 @@ async fn check_again(cx: &Cx<'_>, rechecks: &[Recheck]) -> Result<()> {
 /// Maximum number of times that references are undone in documents which others change meanwhile.
 const RESTORES: usize = 10;
 
+/// Maximum number of statements whose documents one query reads.
+const ASKED: usize = 200;
+
 impl Recheck {
     /// The second check of writes that were made, with what is needed to undo them: the documents before them, and the missing targets that
     /// these named already. `None` where nothing has to be asked: a reference
@@ -389,14 +392,14 @@ impl Recheck {
             let given_back = if followed.is_empty() || !cx.odm.has_transactions().await? {
                 cx.update(meta, &statements).await?
             } else {
-                let ids: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
-                let (ids, statements, followed) = (&ids, &statements, &followed);
+                let (statements, followed) = (&statements, &followed);
                 let token = effects.later();
                 let (given_back, left) = transaction::take_turns(*cx, Vec::new(), async |session| {
                     let cx = cx.within(&session);
                     let mut effects = Effects::in_transaction(token);
+                    let ids = matched(&cx, meta, statements).await?;
                     let given_back = cx.update(meta, statements).await?;
-                    effects.pass_on(graph, meta, ("_id", ids.clone()), followed.clone());
+                    effects.pass_on(graph, meta, ("_id", ids), followed.clone());
                     let (_, left) = effects.apply(&cx).await?;
                     Ok((given_back, left))
                 })
@@ -416,6 +419,19 @@ impl Recheck {
         );
         Ok(())
     }
+}
+
+/// The ids of the documents that these statements change. The others of an operation may change beside them: what follows from their values
+/// as they are read here is left to those writes.
+async fn matched(cx: &Cx<'_>, meta: &'static DocumentMeta, statements: &[Statement]) -> Result<Vec<Bson>> {
+    let mut ids = Vec::new();
+    for some in statements.chunks(ASKED) {
+        let filters = some.iter().map(|one| cx.routed(meta, one.filter.clone()));
+        let any = doc! { "$or": filters.collect::<Vec<_>>() };
+        let found = cx.every(meta, any, doc! { "_id": 1 }).await?;
+        ids.extend(found.iter().map(crate::store::batch::document_id));
+    }
+    Ok(ids)
 }
 
 /// Adds the keys that these references had before and don't have now.

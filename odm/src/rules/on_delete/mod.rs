@@ -7,7 +7,7 @@ use crate::graph::edge::{Edge, ReferenceTarget, Segment, dotted};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
-use crate::model::own_fields::{CHILDREN, OWN, PENDING, REVISION, Token, UNCLAIMED, VERSION, name_of};
+use crate::model::own_fields::{CHILDREN, OWN, PENDING, REVISION, Token, VERSION, name_of};
 use crate::model::reference::OnDelete;
 use crate::rules::children::rule::without_children;
 use crate::rules::pending::{all_fields, first_version, mark};
@@ -464,9 +464,6 @@ pub(crate) fn again(
     if graph.derived_in(meta).next().is_some() {
         pending.insert(CHILDREN, Token::new());
         own.insert(name_of(REVISION), first_version());
-    }
-    if graph.is_claimed(meta) {
-        pending.insert(UNCLAIMED, Token::new());
     }
     without_children(graph, meta, &mut document);
     // In the place of what was pending in it: another process that deletes it finds other work than that which it was deleted with.
