@@ -8,13 +8,10 @@
 //! a document as it was writes nothing: it meets no other.
 //!
 //! The steps in the code: `ClaimChanges::add()`, `ClaimChanges::replace()` and `ClaimChanges::send()`, `claim_together()`,
-//! `Owners::rewrite()` and `Claiming::drain()` in `rules/claims.rs`; `measure()` in `upkeep/copies.rs`; `fill()` in
-//! `upkeep/backfill.rs`; `again()` in `rules/on_delete/mod.rs`; `remember_once()` in `upkeep/stored.rs`.
+//! `put_back_together()` and `Owners::rewrite()` in `rules/claims.rs`; `matched()` in `engine/write/recheck.rs`; `measure()` in
+//! `upkeep/copies.rs`; `fill()` in `upkeep/backfill.rs`; `remember_once()` in `upkeep/stored.rs`.
 //!
-//! Left out: keys of several fields, collations, and a backfill that goes on after its progress was stored. A document whose deletion is
-//! taken back while another one takes its value has it without a claim, also when that gives the value up: only a repair claims it.
-//! A claim that a program from before the declaration has left without an owner stays until a repair. A write that is undone claims, in
-//! the code, also the values of other documents of its operation, which it does not change: here it claims those that it changes.
+//! Left out: keys of several fields, collations, and a backfill that goes on after its progress was stored.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
@@ -52,7 +49,7 @@ enum Safeguard {
     ClaimedByRestoration,
     /// `ClaimChanges::replace`: an undone write gives up what the claims of the document say.
     GivenUpByClaims,
-    /// An undone write claims values of documents that it changes, and of no others. `Recheck::restore` passes on the others, too.
+    /// `matched` in `Recheck::restore`: an undone write claims values of documents that undoing changes, and of no others.
     ChangedAlone,
     /// `Owners::rewrite`: a claim is removed in the transaction that has looked at its owner.
     LookAtOwner,
@@ -60,10 +57,10 @@ enum Safeguard {
     ReadValue,
     /// `is_owner`: a claim stays with an owner that has the value.
     OwnerStays,
-    /// `UNCLAIMED`: a document whose deletion is taken back has pending work.
-    PendingWork,
-    /// `clear`: pending work is cleared only where it is as it was read.
-    WorkAsRead,
+    /// `put_back_together`: a document whose deletion is taken back is inserted in the transaction that claims its value.
+    PutBackTogether,
+    /// `Claim::left` there: such a document takes its value from a claim without an owner.
+    FreedForIt,
     /// `UnknownCopies`: programs that know of no claims are refused their writes.
     Refusal,
     /// `wait`: a backfill waits for those that have not read the declaration.
@@ -72,6 +69,8 @@ enum Safeguard {
     EmptyIsOpen,
     /// `is_left` in `fill`: a key stays open while documents share a value.
     SharedIsOpen,
+    /// `fills` in `Owners::declaration`: a backfill removes claims without an owner.
+    OwnersAreFilled,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,8 +118,6 @@ enum Work {
     Declare,
     Backfill,
     Repair,
-    /// Applies pending work.
-    Recover,
 }
 
 /// Since when a document has its value, as far as claims are concerned.
@@ -130,10 +127,6 @@ enum By {
     Claiming,
     FromBefore,
     OutOfBand,
-    /// Its deletion was taken back.
-    PutBack,
-    /// The same, and another document had the value by then.
-    LeftToAnother,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,8 +134,6 @@ struct Document {
     /// `None` where it has none, and claims nothing.
     value: Option<u8>,
     is_deleted: bool,
-    /// The id of its pending work.
-    pending: u8,
     by: By,
 }
 
@@ -194,7 +185,7 @@ struct Changes {
     written: Vec<(u8, u8, bool)>,
 }
 
-/// Documents whose values a backfill, a repair or a recovery claims.
+/// Documents whose values a backfill or a repair claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Task {
     /// In this transaction.
@@ -205,14 +196,14 @@ struct Task {
     before: [Option<Document>; DOCUMENTS],
     /// Whether another document has the value of one of them.
     is_left: bool,
-    /// The document and the id of the pending work that is applied.
-    drains: Option<(u8, u8)>,
 }
 
 /// What a transaction belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Of {
     Write,
+    /// A document that was deleted is inserted again.
+    PutBack(Document),
     Task(Task),
 }
 
@@ -237,8 +228,6 @@ enum At {
     CommitsFreed(Open),
     BeginsToClaim(Task),
     Locks(Open, Task),
-    /// Clears the pending work of a document.
-    Clears(u8, u8),
     /// Stores whether all is filled.
     Fills(bool),
     /// Has read the declarations before the key was declared.
@@ -288,7 +277,6 @@ impl At {
             At::Frees(..) => "removes claims",
             At::BeginsToClaim(_) => "begins to claim values",
             At::Locks(..) => "locks documents",
-            At::Clears(..) => "clears pending work",
             At::Fills(_) => "stores that all is claimed",
             At::Holds => "writes as it has read the declarations",
             At::Done => "has ended",
@@ -493,12 +481,9 @@ fn written(work: Work, documents: &[Option<Document>; DOCUMENTS]) -> Vec<(u8, Op
             let deleted = there(document).filter(|document| document.is_deleted);
             one(document, deleted.map(|is| Document { is_deleted, ..is }))
         }
-        Work::OutOfBand { .. }
-        | Work::FromBefore { .. }
-        | Work::Declare
-        | Work::Backfill
-        | Work::Repair
-        | Work::Recover => Vec::new(),
+        Work::OutOfBand { .. } | Work::FromBefore { .. } | Work::Declare | Work::Backfill | Work::Repair => {
+            Vec::new()
+        }
     }
 }
 
@@ -506,7 +491,6 @@ fn new(value: u8, by: By) -> Document {
     Document {
         value: Some(value),
         is_deleted: false,
-        pending: 0,
         by,
     }
 }
@@ -591,6 +575,33 @@ impl Claims {
         Some(changes)
     }
 
+    /// Inserts a document again in a transaction, and says how its claim changes; `None` where the transaction has to be begun again.
+    fn put_back(
+        &self,
+        state: &State,
+        process: usize,
+        open: &mut Open,
+        (document, was): (u8, Document),
+    ) -> Option<Changes> {
+        let mut changes = Changes::default();
+        if !state.write(process, open, 1 << document) {
+            return None;
+        }
+        open.sees.documents[usize::from(document)] = Some(was);
+        let Some(value) = was.claims() else {
+            return Some(changes);
+        };
+        if let Some(claim) = open.sees.claims[usize::from(value)].filter(|claim| claim.owner != document) {
+            let is_left = !open.sees.is_owned(usize::from(value)) && self.has(Safeguard::FreedForIt);
+            if is_left || !self.has(Safeguard::OwnerStays) {
+                changes.given_up.push((value, claim.owner));
+            }
+        }
+        changes.written.push((value, document, true));
+        open.claimed[usize::from(document)] = Some(value);
+        Some(changes)
+    }
+
     /// Locks the documents of a task and says how claims change; `None` where the transaction has to be begun again.
     fn lock(&self, state: &State, process: usize, open: &mut Open, task: &mut Task) -> Option<Changes> {
         let mut changes = Changes::default();
@@ -622,34 +633,13 @@ impl Claims {
     }
 
     /// What follows a transaction of a task.
-    fn after(&self, state: &mut State, mut task: Task) -> At {
-        if task.rest != 0 {
-            task.these = 1 << task.rest.trailing_zeros();
-            task.rest &= !task.these;
-            return At::BeginsToClaim(task);
+    fn after(&self, mut task: Task) -> At {
+        if task.rest == 0 {
+            return At::Fills(task.is_left);
         }
-        match task.drains {
-            Some((document, id)) => {
-                let is_of_it =
-                    |document: &&mut Document| document.by == By::PutBack && document.pending == id;
-                let stored = state.stored.documents[usize::from(document)].as_mut();
-                if let Some(document) = stored.filter(is_of_it).filter(|_| task.is_left) {
-                    document.by = By::LeftToAnother;
-                }
-                At::Clears(document, id)
-            }
-            None => At::Fills(task.is_left),
-        }
-    }
-
-    fn drain(&self, state: &State, document: u8, id: u8) -> At {
-        At::BeginsToClaim(Task {
-            these: 1 << document,
-            rest: 0,
-            before: state.stored.documents,
-            is_left: false,
-            drains: Some((document, id)),
-        })
+        task.these = 1 << task.rest.trailing_zeros();
+        task.rest &= !task.these;
+        At::BeginsToClaim(task)
     }
 
     /// The next step of a process; `None` where it has ended or waits.
@@ -711,16 +701,12 @@ impl Claims {
                 if holds && self.has(Safeguard::Wait) {
                     return None;
                 }
-                At::LooksForClaims
-            }
-            (At::Start, Work::Repair) => At::LooksForOwners,
-            (At::Start, Work::Recover) => {
-                let mut pending = stored.documents.iter().zip(0..);
-                match pending.find_map(|(is, at)| Some((at, is.filter(|is| is.pending != 0)?.pending))) {
-                    Some((document, id)) => self.drain(state, document, id),
-                    None => At::Done,
+                match self.has(Safeguard::OwnersAreFilled) {
+                    true => At::LooksForOwners,
+                    false => At::LooksForClaims,
                 }
             }
+            (At::Start, Work::Repair) => At::LooksForOwners,
             (At::Start, _) if !self.has(Safeguard::ReadInTransaction) => At::Knows(stored.documents),
             (At::Start, _) => At::Writes(state.begin(), stored.documents),
             (At::Knows(before), _) => At::Writes(state.begin(), before),
@@ -772,13 +758,18 @@ impl Claims {
                                     next.is_wrongly_refused |= !is_owned && !claim.is_stray;
                                     At::Done
                                 }
+                                // It stays deleted.
+                                Of::PutBack(_) => {
+                                    next.is_wrongly_refused |= !open.sees.is_owned(usize::from(*value));
+                                    At::Done
+                                }
                                 Of::Task(mut task) if task.these.count_ones() > 1 => {
                                     task.rest |= task.these;
-                                    self.after(next, task)
+                                    self.after(task)
                                 }
                                 Of::Task(mut task) => {
                                     task.is_left = true;
-                                    self.after(next, task)
+                                    self.after(task)
                                 }
                             });
                         }
@@ -799,7 +790,11 @@ impl Claims {
             }
             (At::Commits(open, Of::Task(task)), _) => {
                 next.commit(process, &open);
-                self.after(next, task)
+                self.after(task)
+            }
+            (At::Commits(open, Of::PutBack(_)), _) => {
+                next.commit(process, &open);
+                At::Done
             }
             (At::Commits(open, Of::Write), _) => {
                 next.commit(process, &open);
@@ -813,14 +808,13 @@ impl Claims {
                 if stored.documents[usize::from(document)].is_some() {
                     return Some(At::Done);
                 }
-                let id = process as u8 + 1;
-                let is = Document {
-                    pending: if self.has(Safeguard::PendingWork) { id } else { 0 },
-                    by: By::PutBack,
-                    ..was
-                };
-                next.write_alone(process, document, is)?;
-                self.drain(next, document, id)
+                let mut open = state.begin();
+                let changes = self.put_back(state, process, &mut open, (document, was))?;
+                if !self.has(Safeguard::PutBackTogether) {
+                    next.commit(process, &open);
+                    open = next.begin();
+                }
+                At::GivesUp(open, changes, Of::PutBack(was))
             }
             (At::PutsBack(_) | At::Holds, _) => return None,
             (At::LooksForOwners, _) => {
@@ -862,25 +856,14 @@ impl Claims {
                     rest: 0,
                     before: stored.documents,
                     is_left: false,
-                    drains: None,
                 }),
             },
             (At::BeginsToClaim(task), _) => At::Locks(state.begin(), task),
             (At::Locks(mut open, mut task), _) => match self.lock(state, process, &mut open, &mut task) {
                 None => At::BeginsToClaim(task),
-                Some(changes) if changes.written.is_empty() => self.after(next, task),
+                Some(changes) if changes.written.is_empty() => self.after(task),
                 Some(changes) => At::GivesUp(open, changes, Of::Task(task)),
             },
-            (At::Clears(document, id), _) => {
-                let is_of_it = |is: &Document| is.pending == id || !self.has(Safeguard::WorkAsRead);
-                if let Some(is) = stored.documents[usize::from(document)].filter(is_of_it) {
-                    next.write_alone(process, document, Document { pending: 0, ..is })?;
-                }
-                match work {
-                    Work::Recover => At::Start,
-                    _ => At::Done,
-                }
-            }
             (At::Fills(is_left), _) => {
                 let is_filled = !is_left || !self.has(Safeguard::SharedIsOpen);
                 next.is_filled |= work == Work::Backfill && is_filled;
@@ -911,6 +894,7 @@ impl Claims {
 fn begun_again(of: Of) -> At {
     match of {
         Of::Write => At::Start,
+        Of::PutBack(was) => At::PutsBack(was),
         Of::Task(task) => At::BeginsToClaim(task),
     }
 }
@@ -919,9 +903,9 @@ const UNIQUE: &str = "no two documents have claimed one value";
 const CLAIMED: &str = "a document that has claimed its value has the claim";
 const OWNED: &str = "no claim is left by a document that has given its value up";
 const FREE: &str = "a write is refused only for a value that another document has";
-const RECOVERED: &str = "after a recovery each document that was put back has claimed its value";
 const REPAIRED: &str = "after a repair each value is claimed, and each claim has an owner";
 const FILLED: &str = "after a backfill a missing claim means that no document has the value";
+const FREED: &str = "after a backfill no program from before has left a claim without an owner";
 
 impl Model for Claims {
     type State = State;
@@ -979,41 +963,26 @@ impl Model for Claims {
                 without.iter().flatten().all(|claim| claim.is_stray)
             }),
             Property::always(FREE, |_, state: &State| !state.is_wrongly_refused),
-            Property::always(RECOVERED, |model: &Claims, state: &State| {
-                let mut documents = state.stored.documents.iter().flatten();
-                if documents.all(|document| document.by != By::PutBack) {
-                    return true;
-                }
-                let stored = model.after_all(state, &[Work::Recover]);
-                let documents = stored.documents.iter().flatten();
-                documents
-                    .filter(|document| document.by == By::PutBack)
-                    .all(|document| {
-                        let value = document.claims();
-                        let is_claimed = |value| stored.claims[usize::from(value)].is_some();
-                        document.pending == 0 && value.is_none_or(is_claimed)
-                    })
-            }),
             Property::always(REPAIRED, |model: &Claims, state: &State| {
                 let stored = &state.stored;
-                let mut documents = stored.documents.iter().flatten();
-                if stored.unclaimed() == 0
-                    && stored.without_owner() == [None; VALUES]
-                    && documents.all(|document| document.pending == 0)
-                {
+                if stored.unclaimed() == 0 && stored.without_owner() == [None; VALUES] {
                     return true;
                 }
-                let stored = model.after_all(state, &[Work::Recover, Work::Repair]);
+                let stored = model.after_all(state, &[Work::Repair]);
                 let mut values = (0..DOCUMENTS).filter_map(|document| stored.claims(document));
                 values.all(|value| stored.claims[usize::from(value)].is_some())
                     && (0..VALUES).all(|value| stored.is_owned(value))
             }),
             Property::always(FILLED, |_, state: &State| {
-                let excepted = [By::OutOfBand, By::PutBack, By::LeftToAnother];
                 let documents = state.stored.documents.iter().flatten();
-                let mut documents = documents.filter(|document| !excepted.contains(&document.by));
+                let mut documents = documents.filter(|document| document.by != By::OutOfBand);
                 let is_claimed = |value: u8| state.stored.claims[usize::from(value)].is_some();
                 !state.is_filled || documents.all(|document| document.claims().is_none_or(is_claimed))
+            }),
+            Property::always(FREED, |model: &Claims, state: &State| {
+                let works = model.processes.iter().flatten();
+                let is_alone = !works.clone().any(|work| matches!(work, Work::OutOfBand { .. }));
+                !state.is_filled || !is_alone || state.stored.without_owner() == [None; VALUES]
             }),
             Property::sometimes("all return", |_, state: &State| state.have_ended()),
         ]
@@ -1203,7 +1172,20 @@ fn put_back() -> Claims {
             &[DeleteRefused(0)],
             &[DeleteRefused(0)],
             &[insert(1, A), set(1, B)],
-            &[Work::Recover],
+            &[Work::Repair],
+        ],
+    )
+}
+
+/// Another program takes the value from the document that has claimed it, and that takes it again.
+fn put_back_beside_others() -> Claims {
+    claimed(
+        &[A],
+        &[
+            &[Work::DeleteRefused(0)],
+            &[insert(1, A), set(1, A)],
+            &[out_of_band(1, B)],
+            &[Work::Repair],
         ],
     )
 }
@@ -1217,6 +1199,23 @@ fn declared_late(values: &[u8]) -> Claims {
             &[from_before(1, A)],
             &[Work::Declare, Work::Backfill],
             &[insert(2, A), Work::Delete(2)],
+        ],
+    );
+    Claims {
+        is_declared: false,
+        ..model
+    }
+}
+
+/// A program from before takes the value from a document that has claimed it.
+fn left_late() -> Claims {
+    let model = unclaimed(
+        &[],
+        &[
+            &[from_before(0, B)],
+            &[Work::Declare, Work::Backfill],
+            &[insert(0, A), set(0, C)],
+            &[insert(1, A)],
         ],
     );
     Claims {
@@ -1257,14 +1256,22 @@ fn claims_keep_values_unique() {
             taken_back(),
         ),
         (
-            "claims: two deletions are taken back, an insert, a recovery",
+            "claims: two deletions are taken back, an insert, a repair",
             put_back(),
+        ),
+        (
+            "claims: a deletion is taken back, an out-of-band write, a repair",
+            put_back_beside_others(),
         ),
         (
             "claims: a declaration beside programs from before, a backfill",
             declared_late(&[C]),
         ),
         ("claims: the same with an empty collection", declared_late(&[])),
+        (
+            "claims: a program from before changes a claimed value, a backfill",
+            left_late(),
+        ),
     ] {
         holds(name, model);
     }
@@ -1370,16 +1377,22 @@ fn each_safeguard_of_claims_is_needed() {
             CLAIMED,
         ),
         (
-            "pending work of a document whose deletion is taken back",
-            Safeguard::PendingWork,
+            "leaving a claim to its owner when a deletion is taken back",
+            Safeguard::OwnerStays,
             put_back(),
-            RECOVERED,
+            CLAIMED,
         ),
         (
-            "id in the filter that clears the pending work of such a document",
-            Safeguard::WorkAsRead,
+            "one transaction for a document that is put back and its claim",
+            Safeguard::PutBackTogether,
             put_back(),
-            RECOVERED,
+            UNIQUE,
+        ),
+        (
+            "taking the value of such a document from a claim without an owner",
+            Safeguard::FreedForIt,
+            put_back_beside_others(),
+            FREE,
         ),
         (
             "refusing the writes of programs from before the declaration",
@@ -1404,6 +1417,12 @@ fn each_safeguard_of_claims_is_needed() {
             Safeguard::SharedIsOpen,
             shared(),
             FILLED,
+        ),
+        (
+            "removing claims without an owner in a backfill",
+            Safeguard::OwnersAreFilled,
+            left_late(),
+            FREED,
         ),
     ] {
         let without = Some(safeguard);

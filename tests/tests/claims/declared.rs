@@ -563,3 +563,75 @@ fn a_backfill_waits_for_programs_that_have_not_read_the_declaration() {
         assert_eq!(taken(users.insert(user(4, "c")).await), doc! { "email": "c" });
     });
 }
+
+/// A program from before changes a value, and its claim is left.
+#[odm_tests::test]
+fn a_backfill_removes_the_claims_that_a_program_from_before_has_left() {
+    with_transactions(async |t| {
+        let before = before::odm(&t, &[]).await;
+        let odm = odm(&t).await;
+        let users = odm.collection::<User>();
+        users.insert(user(1, "a")).await.unwrap();
+        let late = before.collection::<before::User>();
+        late.update(1).set(|u| u.email, Some("b".into())).await.unwrap();
+        assert_eq!(taken(users.insert(user(2, "a")).await), doc! { "email": "a" });
+        let filled = odm.backfill().at_once().await.unwrap();
+        let claimed = ["users: claims", "users: unique(email)"];
+        assert_eq!(
+            (filled.edges.as_slice(), filled.documents),
+            (&claimed.map(str::to_owned)[..], 2)
+        );
+        assert_claimed(&odm, "a backfill").await;
+        users.insert(user(2, "a")).await.unwrap();
+        assert_eq!(
+            users.get_by(|u| u.email, "b").await.unwrap().map(|user| user.id),
+            Some(1)
+        );
+        assert!(odm.plan().await.unwrap().backfills().is_empty());
+        let again = odm.backfill().at_once().await.unwrap();
+        assert!(again.edges.is_empty(), "{again:?}");
+    });
+}
+
+/// The same users with one of their keys.
+mod with_one_key {
+    use odm::prelude::*;
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "users", soft_delete)]
+    pub struct User {
+        pub id: i64,
+        pub tenant: i64,
+        #[index(unique(global))]
+        pub email: Option<String>,
+        pub handle: Option<String>,
+        pub team: i64,
+        pub name: String,
+        pub deleted_at: Option<DateTime>,
+    }
+}
+
+#[odm_tests::test]
+fn a_backfill_of_another_key_removes_the_claims_that_are_left_by_it() {
+    with_transactions(async |t| {
+        let before = Odm::new(t.db.clone(), models![with_one_key::User]).unwrap();
+        before.sync().await.unwrap();
+        before.backfill().at_once().await.unwrap();
+        let late = before.collection::<with_one_key::User>();
+        let odm = odm(&t).await;
+        let users = odm.collection::<User>();
+        let with_handle = |id, email: &str| User {
+            handle: Some("h".into()),
+            ..user(id, email)
+        };
+        users.insert(with_handle(1, "a")).await.unwrap();
+        late.update(1).set(|u| u.handle, Some("i".into())).await.unwrap();
+        assert_eq!(
+            taken(users.insert(with_handle(2, "b")).await),
+            doc! { "handle": "h", "team": 1_i64 }
+        );
+        odm.backfill().at_once().await.unwrap();
+        assert_claimed(&odm, "a backfill").await;
+        users.insert(with_handle(2, "b")).await.unwrap();
+    });
+}
