@@ -13,6 +13,7 @@ use crate::graph::sync::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::key;
 use crate::model::key::Key;
+use crate::model::meta::names::read_too;
 use crate::model::own_fields::{DELETE, DELETION, RESTORING, Token};
 use crate::model::reference::OnDelete;
 use crate::rules::pending;
@@ -353,6 +354,10 @@ async fn look(cx: &Cx<'_>, asked: &InspectedTargets<'_>, holders: &[Bson]) -> Re
         same: HashMap::new(),
     };
     let routing = cx.odm.graph().routing(asked.meta);
+    if let Some(routing) = routing {
+        // Where the other side is compared, the projection computes, and no shard key is added to it.
+        routing.fixed().for_each(|name| read_too(&mut fields, name));
+    }
     for keys in key::chunks(&asked.keys) {
         let filter = doc! { asked.by: { "$in": keys } };
         for found in cx.every(asked.meta, filter, fields.clone()).await? {

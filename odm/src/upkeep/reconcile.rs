@@ -366,6 +366,11 @@ impl Follower {
         let mut seen = None;
         let mut is_moved = false;
         let mut collections: HashMap<&'static str, (&'static DocumentMeta, ByOthers)> = HashMap::new();
+        let deleted: HashSet<_> = events
+            .iter()
+            .filter(|event| event.operation_type == OperationType::Delete)
+            .filter_map(in_transaction)
+            .collect();
         for event in events {
             is_moved |= is_of_a_collection(event);
             let name = event
@@ -388,7 +393,9 @@ impl Follower {
             let (_, written) = collections
                 .entry(meta.collection)
                 .or_insert_with(|| (meta, ByOthers::default()));
-            written.note(graph, meta, event, id);
+            let has_moved = event.operation_type == OperationType::Insert
+                && in_transaction(event).is_some_and(|document| deleted.contains(&document));
+            written.note(graph, meta, event, id, has_moved);
         }
         let trace = Trace::without_span();
         let cx = Cx::new(&self.odm, None, &trace);
@@ -479,12 +486,29 @@ fn pass_over(repaired: Result<()>) -> Result<()> {
     }
 }
 
+/// The document of a change in a transaction, with the transaction. A change of a shard key may move a document to another shard: it is
+/// deleted and inserted in one.
+fn in_transaction(event: &Event) -> Option<(i64, Vec<u8>, &str, Key)> {
+    let session = event.lsid.as_ref()?.to_vec().ok()?;
+    let name = event.ns.as_ref()?.coll.as_deref()?;
+    let id = event.document_key.as_ref()?.get("_id")?;
+    Some((event.txn_number?, session, name, Key::of_bson(id)))
+}
+
 impl ByOthers {
-    fn note(&mut self, graph: &Graph, meta: &'static DocumentMeta, event: &Event, id: &Bson) {
+    /// Notes a change. `has_moved`: the same transaction has deleted the document that is inserted.
+    fn note(
+        &mut self,
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        event: &Event,
+        id: &Bson,
+        has_moved: bool,
+    ) {
         let key = Key::of_bson(id);
         let names = written_names(event);
         let touches = |field: &str| names.iter().any(|name| meet(name, field));
-        if is_linked_alone(graph, meta, event, touches) {
+        if is_linked_alone(graph, meta, event, has_moved, touches) {
             self.linked.insert(key.clone());
         }
         if meta
@@ -521,12 +545,12 @@ impl ByOthers {
             }
             OperationType::Insert => {
                 // The library inserts a source with its version. One that was deleted and inserted again may have
-                // holders.
+                // holders, and one that has moved may have changed.
                 let has_version = event
                     .full_document
                     .as_ref()
                     .is_some_and(|document| at(document, VERSION).is_some());
-                if graph.copied(meta).next().is_some() && !has_version {
+                if graph.copied(meta).next().is_some() && (!has_version || has_moved) {
                     self.sources.insert(key.clone());
                 }
                 self.ids.insert(key);
@@ -649,6 +673,7 @@ fn is_linked_alone(
     graph: &Graph,
     meta: &'static DocumentMeta,
     event: &Event,
+    has_moved: bool,
     touches: impl Fn(&str) -> bool,
 ) -> bool {
     // A transaction of the library counts itself in both documents. Neither sign alone is enough: other programs have
@@ -657,6 +682,7 @@ fn is_linked_alone(
     let mut links = graph.outgoing(meta).filter(|edge| edge.is_two_way());
     match &event.operation_type {
         OperationType::Update => !(is_together && is_counted(event)) && links.any(|edge| touches(&edge.path)),
+        OperationType::Insert if has_moved => links.next().is_some(),
         OperationType::Insert => {
             let Some(document) = &event.full_document else {
                 return links.next().is_some();

@@ -189,7 +189,13 @@ impl<'c> Cx<'c> {
                 held.takes_part(shard, kind == Kind::Write);
                 held.enter(&mut command);
             }
-            Session::Own(transaction) => transaction.enter(&mut command),
+            Session::Own(transaction) => {
+                // It concerns the commit, and a statement of a transaction may have none.
+                if let Some(concern) = command.remove("writeConcern") {
+                    transaction.write_concern = Some(concern);
+                }
+                transaction.enter(&mut command);
+            }
         }
         let is_plain = !matches!(self.session, Session::Transaction(_) | Session::Own(_));
         if let Some(concern) = self
@@ -361,6 +367,12 @@ impl<'c> Cx<'c> {
             end.remove("abortTransaction");
             let mut commit = doc! { "commitTransaction": 1 };
             commit.extend(end);
+            commit.extend(
+                transaction
+                    .write_concern
+                    .clone()
+                    .map(|concern| ("writeConcern".to_owned(), concern)),
+            );
             end = commit;
         }
         let reply = self.backing.run("admin", end).await?;

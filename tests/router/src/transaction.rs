@@ -4,7 +4,7 @@
 use crate::catalog::SHARDS;
 use crate::late::Window;
 use crate::reply::{Answer, Failure, NO_SUCH_TRANSACTION, TRANSACTION_COMMITTED};
-use bson::{Document, doc};
+use bson::{Bson, Document, doc};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use tokio::sync::OwnedMutexGuard;
@@ -27,6 +27,8 @@ pub(crate) struct Transaction {
     /// The version of the catalog at its beginning.
     pub since: u64,
     pub read_concern: Option<Document>,
+    /// That of a write which the router executes in a transaction of its own.
+    pub write_concern: Option<Bson>,
     /// The shards that have had a statement.
     pub participants: [bool; SHARDS.len()],
     /// The first shard that was written to.
@@ -49,6 +51,7 @@ impl Transaction {
             has_begun: false,
             since,
             read_concern: None,
+            write_concern: None,
             participants: Default::default(),
             recovery: None,
             late: Default::default(),

@@ -324,7 +324,7 @@ fn another_key_is_left_alone_and_told_with_the_command_that_changes_it() {
         .await;
         admin(
             &t,
-            doc! { "shardCollection": format!("{name}.shops"), "key": { "slug": 1 } },
+            doc! { "shardCollection": format!("{name}.shops"), "key": { "tenant": 1 } },
         )
         .await;
         odm.sync().await.unwrap();
@@ -335,10 +335,10 @@ fn another_key_is_left_alone_and_told_with_the_command_that_changes_it() {
             "db.adminCommand({{ refineCollectionShardKey: \"{name}.orders\", key: {{ \"tenant\": 1, \"_id\": \"hashed\" }} }})"
         );
         assert!(notes.contains(&refine), "{notes}");
-        let told = "`shops`: it is distributed by { \"slug\": 1 }, declared { \"tenant\": \"hashed\" }";
+        let told = "`shops`: it is distributed by { \"tenant\": 1 }, declared { \"tenant\": \"hashed\" }";
         assert!(notes.contains(told), "{notes}");
         assert!(
-            notes.contains("the index `slug_1` on slug, of the shard key"),
+            notes.contains("the index `tenant_1` on tenant, of the shard key"),
             "{notes}"
         );
         let warning = plan.warning().unwrap();
@@ -349,7 +349,7 @@ fn another_key_is_left_alone_and_told_with_the_command_that_changes_it() {
         assert!(
             distributed(&t)
                 .await
-                .contains(&("shops".to_owned(), doc! { "slug": 1 }))
+                .contains(&("shops".to_owned(), doc! { "tenant": 1 }))
         );
         // Another program declares no key.
         let plain = Odm::new(t.db.clone(), models![PlainShop])
@@ -359,7 +359,7 @@ fn another_key_is_left_alone_and_told_with_the_command_that_changes_it() {
             .unwrap();
         let notes = plain.notes().join("\n");
         assert!(
-            notes.contains("it is distributed by { \"slug\": 1 }, which is not declared"),
+            notes.contains("it is distributed by { \"tenant\": 1 }, which is not declared"),
             "{notes}"
         );
     });

@@ -374,6 +374,55 @@ fn a_source_that_others_delete_and_insert_again() {
     });
 }
 
+/// A document whose shard key is changed may move to another shard: it is deleted there and inserted here, in a transaction, with all
+/// that the library keeps in it.
+async fn moved(t: &TestDb, collection: &str, filter: Doc, change: impl Fn(&mut Doc)) {
+    let collection = raw(t, collection);
+    let mut session = t.db.client().start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    let found = collection.find_one(filter).session(&mut session).await.unwrap();
+    let mut document = found.expect("it is there");
+    let id = doc! { "_id": document.get("_id").cloned() };
+    collection.delete_one(id).session(&mut session).await.unwrap();
+    change(&mut document);
+    collection
+        .insert_one(document)
+        .session(&mut session)
+        .await
+        .unwrap();
+    session.commit_transaction().await.unwrap();
+}
+
+#[odm_tests::test]
+fn documents_that_others_move_to_another_shard() {
+    with_transactions(async |t| {
+        let odm = logs(&t).await;
+        let (a, b) = (host(&odm, "1", 5).await, host(&odm, "2", 3).await);
+        let reconciler = odm.reconciler().start().await.unwrap();
+        // A source that changes as it moves, and one that does not.
+        for (host, address) in [(a.id, "10.9.9.9"), (b.id, "10.0.0.2")] {
+            let change = |document: &mut Doc| drop(document.insert("ipaddr", address));
+            moved(&t, "hosts", doc! { "_id": host }, change).await;
+        }
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        let messages = odm.collection::<LogMsg>();
+        let fresh = messages.find(|m| m.ipaddr.eq("10.9.9.9"));
+        assert_eq!(fresh.count().await.unwrap(), 5);
+        // A child, to another parent.
+        let change = |document: &mut Doc| drop(document.insert("host", b.id));
+        moved(&t, "logmsg", doc! { "host": a.id, "message": "4" }, change).await;
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        for (host, expected) in [(&a, 4), (&b, 4)] {
+            assert_eq!(messages.children_of(host).count().await.unwrap(), expected);
+            let stored = odm.collection::<Host>().get(host.id).await.unwrap().unwrap();
+            assert_eq!(stored.logmsgs.len(), expected as usize);
+        }
+        reconciler.stop().await.unwrap();
+    });
+}
+
 /// A collection that is dropped, or gets the name of another one, has no change for each of its documents.
 #[odm_tests::test]
 fn collections_that_others_drop_and_rename() {

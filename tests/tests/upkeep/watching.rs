@@ -7,6 +7,7 @@ use odm::watch::{AnyChange, ChangeEvent, ChangeStream, Watched};
 use odm::{Error, geo::Point};
 use odm_tests::fixtures::copying::auto as library;
 use odm_tests::fixtures::models::{self, Note, Shop, item, note, shop};
+use odm_tests::fixtures::routed::routed;
 use odm_tests::proxy::{Fate, Proxy, server};
 use odm_tests::{TestDb, is_the_stand_in, skip, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
@@ -132,6 +133,58 @@ fn each_kind_of_change_is_an_event() {
             ChangeEvent::Deleted { id, before, .. } => assert_eq!((id, before), (1, None)),
             other => panic!("{other:?}"),
         }
+    });
+}
+
+/// A document whose shard key is changed may move to another shard: it is deleted on one and inserted on the other.
+#[odm_tests::test]
+fn a_document_that_has_moved_to_another_shard_is_not_shown_as_deleted() {
+    with_transactions(async |t| {
+        models::odm(&t).await;
+        let (odm, _proxy, sent) = routed(&t, models![Note]).await;
+        let notes = odm.collection::<Note>();
+        notes.insert_many([note(1), note(2), note(3)]).await.unwrap();
+        let mut changes = notes.watch_all().await.unwrap();
+        let mut every = odm.watch().start().await.unwrap();
+        let raw = raw(&t, "notes");
+        let mut session = t.db.client().start_session().await.unwrap();
+        session.start_transaction().await.unwrap();
+        let id = doc! { "_id": 1_i64 };
+        let mut moved = raw.find_one(id.clone()).await.unwrap().unwrap();
+        moved.insert("text", "moved");
+        for id in [id, doc! { "_id": 2_i64 }] {
+            raw.delete_one(id).session(&mut session).await.unwrap();
+        }
+        raw.insert_one(moved).session(&mut session).await.unwrap();
+        session.commit_transaction().await.unwrap();
+        raw.delete_one(doc! { "_id": 3_i64 }).await.unwrap();
+        sent.take();
+        // The events of a transaction come in any order where it has written on two shards.
+        let mut of_transaction = Vec::new();
+        for _ in 0..2 {
+            of_transaction.push(match next(&mut changes).await.unwrap() {
+                ChangeEvent::Inserted { id, after, .. } => (id, after.text),
+                ChangeEvent::Deleted { id, .. } => (id, "deleted".to_owned()),
+                other => panic!("{other:?}"),
+            });
+        }
+        of_transaction.sort_unstable();
+        assert_eq!(
+            of_transaction,
+            [(1, "moved".to_owned()), (2, "deleted".to_owned())]
+        );
+        match next(&mut changes).await.unwrap() {
+            ChangeEvent::Deleted { id, .. } => assert_eq!(id, 3),
+            other => panic!("{other:?}"),
+        }
+        let looks = sent.named("find").len();
+        assert_eq!(looks, 2, "one for each deletion of a transaction");
+        let mut shown = Vec::new();
+        for _ in 0..3 {
+            shown.push(next(&mut every).await.unwrap().id().cloned());
+        }
+        shown.sort_by_key(|id| id.as_ref().and_then(odm::bson::Bson::as_i64));
+        assert_eq!(shown, [1_i64, 2, 3].map(|id| Some(id.into())));
     });
 }
 

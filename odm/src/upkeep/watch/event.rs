@@ -66,7 +66,9 @@ pub enum ChangeEvent<T: Document> {
         /// The new document.
         after: T,
     },
-    /// A document was deleted.
+    /// A document was deleted. On a sharded cluster, a document whose shard key is changed may move: it is deleted on one shard and
+    /// inserted on another, in a transaction. Such a deletion is not shown while the document is there;
+    /// [`Inserted`](ChangeEvent::Inserted) shows it as it is now.
     #[non_exhaustive]
     Deleted {
         /// Its id.

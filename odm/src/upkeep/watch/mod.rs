@@ -198,6 +198,7 @@ impl<E: Watched + 'static> Watch<E> {
     /// # Cost
     /// One round trip, and one each for a batch of changes. With [`resume_as`](Watch::resume_as) one more, which reads the
     /// position; the first stream with the name costs a third, which stores where it begins.
+    /// On a sharded cluster one more for each deletion in a transaction, which looks whether the document has moved to another shard.
     ///
     /// # Example
     /// ```no_run

@@ -4,8 +4,10 @@
 use crate::model::document::{CollectionKind, DocumentMeta};
 use crate::query::filter::Filter;
 use crate::schema::index::collation;
+use crate::store::cx::Cx;
 use crate::store::each::{OF_THE_SERVER, is_one_of, passes};
 use crate::store::map::Context;
+use crate::store::trace::Trace;
 use crate::upkeep::position::{Begin, StreamPosition, fingerprint, is_refused, token_of};
 use crate::upkeep::watch::event::AnyChange;
 use crate::upkeep::watch::reroot::rerooted;
@@ -220,6 +222,8 @@ enum StreamState {
 /// What comes of waiting.
 enum StreamStep {
     Event(Box<Stream>, Box<Event>),
+    /// The same, of a deletion in a transaction on a sharded cluster, and whether the document is there.
+    Looked(Box<Stream>, Box<Event>, Result<bool>),
     /// An event that the driver can't read, and the position behind it.
     Unread(Box<Stream>, DriverError, Option<ResumeToken>),
     /// There is no event now, and this is the position.
@@ -245,6 +249,20 @@ async fn next(mut stream: Box<Stream>) -> StreamStep {
         }
         Err(error) => StreamStep::Failed(error),
     }
+}
+
+/// Looks whether a document is there that was deleted on a shard, for a stream of a sharded cluster.
+async fn look(
+    odm: Odm,
+    meta: &'static DocumentMeta,
+    id: Bson,
+    (stream, event): (Box<Stream>, Box<Event>),
+) -> StreamStep {
+    let trace = Trace::without_span();
+    let cx = Cx::new(&odm, None, &trace);
+    let found = cx.every(meta, doc! { "_id": id }, doc! { "_id": 1 });
+    let is_there = found.await.map(|found| !found.is_empty());
+    StreamStep::Looked(stream, event, is_there)
 }
 
 impl Following {
@@ -327,6 +345,10 @@ impl Following {
         // Where it has no position yet, the changes since its beginning would be lost.
         let has_position = !matches!(self.position.begin, Begin::Now);
         let error = self.failed(error);
+        self.go_on(error, has_position)
+    }
+
+    fn go_on(&mut self, error: Error, has_position: bool) -> Option<Error> {
         if !(has_position && passes_by(&error)) {
             self.state = StreamState::Ended;
             return Some(error);
@@ -356,6 +378,29 @@ impl Following {
         };
     }
 
+    /// The document of a deletion that may be half of a move to another shard, by a change of its shard key: that is a deletion and an
+    /// insert, in a transaction and in either order.
+    fn may_have_moved(&self, event: &Event) -> Option<(&'static DocumentMeta, Bson)> {
+        let is_of_move = self.asked.odm.is_sharded()
+            && event.operation_type == OperationType::Delete
+            && event.txn_number.is_some();
+        let name = event.ns.as_ref().filter(|_| is_of_move)?.coll.as_deref()?;
+        let meta = self.metas.iter().copied().find(|meta| meta.collection == name)?;
+        Some((meta, event.document_key.as_ref()?.get("_id")?.clone()))
+    }
+
+    /// Moves the position behind an event, and gives it if it is shown.
+    fn pass(&mut self, stream: Box<Stream>, event: Box<Event>) -> Option<AnyChange> {
+        self.move_to(event.id.clone(), event.cluster_time);
+        // The server closes a stream behind this one.
+        if event.operation_type != OperationType::Invalidate {
+            self.state = StreamState::Open(stream);
+        }
+        let change = AnyChange::shown(&self.metas, *event)?;
+        self.handed_out = true;
+        Some(change)
+    }
+
     pub(super) fn poll(&mut self, cx: &mut Waker<'_>) -> Poll<Option<Result<AnyChange>>> {
         loop {
             let next = match std::mem::replace(&mut self.state, StreamState::Ended) {
@@ -375,16 +420,34 @@ impl Following {
             match next {
                 StreamStep::Event(stream, event) => {
                     self.pause.reset();
-                    self.move_to(event.id.clone(), event.cluster_time);
-                    // The server closes a stream behind this one.
-                    if event.operation_type != OperationType::Invalidate {
-                        self.state = StreamState::Open(stream);
+                    if let Some((meta, id)) = self.may_have_moved(&event) {
+                        let looked = look(self.asked.odm.unscoped(), meta, id, (stream, event));
+                        self.state = StreamState::Waiting(looked.boxed());
+                        continue;
                     }
-                    if let Some(change) = AnyChange::shown(&self.metas, *event) {
-                        self.handed_out = true;
+                    if let Some(change) = self.pass(stream, event) {
                         return Poll::Ready(Some(Ok(change)));
                     }
                 }
+                StreamStep::Looked(stream, event, is_there) => match is_there {
+                    // It has moved to another shard: it was inserted there.
+                    Ok(true) => {
+                        self.move_to(event.id.clone(), event.cluster_time);
+                        self.state = StreamState::Open(stream);
+                    }
+                    Ok(false) => {
+                        if let Some(change) = self.pass(stream, event) {
+                            return Poll::Ready(Some(Ok(change)));
+                        }
+                    }
+                    // The stream is opened before the event.
+                    Err(error) => {
+                        let has_position = !matches!(self.position.begin, Begin::Now);
+                        if let Some(error) = self.go_on(error, has_position) {
+                            return Poll::Ready(Some(Err(error)));
+                        }
+                    }
+                },
                 StreamStep::Unread(stream, error, token) => {
                     if let Some(token) = token {
                         self.move_to(token, None);
