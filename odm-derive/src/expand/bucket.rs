@@ -65,7 +65,11 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
     let keys = plan.shard_key.iter().flat_map(|declared| &declared.keys);
     let same: Vec<&Ident> = keys
         .filter_map(|key| key.path.first())
-        .filter(|name| plan.scopes.iter().any(|field| field.ident.as_ref() == Some(*name)))
+        .filter(|name| {
+            plan.scopes
+                .iter()
+                .any(|field| field.ident.as_ref() == Some(*name))
+        })
         .collect();
     let same = (!same.is_empty()).then(|| quote!(, same(#(#same),*)));
     let pages = plan.pages();

@@ -16,16 +16,18 @@ pub(crate) enum Key {
     Other(Box<[u8]>),
 }
 
-/// The first stages of a query that gives a row for each of these keys, in `k`, if its collection has any document.
+/// The first stages of a query that gives a row for each of these keys, in `k`, if its collection has any document. `of_all` is a condition
+/// of all documents that are joined: by it the query begins on the shards that have them.
 ///
 /// A `$lookup` compares and sorts by the collation of the collection that the query begins with: to find children by the
 /// collation of their own collection, the query begins with any one child, and replaces it by the keys.
-pub(crate) fn rows(keys: &[Bson]) -> [Document; 3] {
-    [
+pub(crate) fn rows(keys: &[Bson], of_all: Option<Document>) -> impl Iterator<Item = Document> {
+    let begin = of_all.map(|condition| doc! { "$match": condition });
+    begin.into_iter().chain([
         doc! { "$limit": 1 },
         doc! { "$project": { "_id": 0, "k": { "$literal": keys } } },
         doc! { "$unwind": "$k" },
-    ]
+    ])
 }
 
 /// The place of what each key stands for. A join asks for one for each reference, which the standard library's hasher makes

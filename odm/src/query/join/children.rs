@@ -570,12 +570,14 @@ impl<C: Document + Clone> WantedChildren<C> {
         }
         let pipeline = |chunk: Vec<Bson>| {
             let joined = [lookup::<C>(&self.what, "k", "c")?, doc! { "$unwind": "$c" }];
-            Ok::<_, Error>(
-                crate::model::key::rows(&chunk)
-                    .into_iter()
-                    .chain(joined)
-                    .collect(),
-            )
+            let of_all = if C::META.shard_key.is_some() {
+                let filter = core.odm().in_scope(C::META, self.filter(chunk.clone())?, false)?;
+                Some(core.routed(filter))
+            } else {
+                None
+            };
+            let rows = crate::model::key::rows(&chunk, of_all);
+            Ok::<_, Error>(rows.chain(joined).collect())
         };
         let read = |wanted: &Self, raw: &RawDocument| {
             let at = raw.get("k").ok().flatten().map(Key::of);

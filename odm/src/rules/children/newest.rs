@@ -107,7 +107,7 @@ impl FirstChildren<'_> {
         let chunks = crate::model::key::chunks(parents);
         let parts = chunks.iter().flat_map(|keys| keys.chunks(PARENTS_IN_ONE_QUERY));
         let looks: Vec<_> = parts
-            .map(|keys| cx.aggregate_raw(self.edge.holder, self.pipeline(keys)))
+            .map(|keys| cx.aggregate_raw(self.edge.holder, self.pipeline(cx, keys)))
             .collect();
         let mut replies = stream::iter(looks).buffer_unordered(at_once(cx));
         let mut found: HashMap<Key, Vec<Document>> = HashMap::new();
@@ -124,18 +124,28 @@ impl FirstChildren<'_> {
     }
 
     /// The join of these keys with the children that name them, a row for each child.
-    fn pipeline(&self, keys: &[Bson]) -> Vec<Document> {
+    fn pipeline(&self, cx: &Cx<'_>, keys: &[Bson]) -> Vec<Document> {
         // The reference is in no array, so that its type needs not be bound to its id.
         let tag = self.edge.tag(self.target);
         let of_type = tag.map(|tag| doc! { format!("{}.type", self.edge.path): tag });
+        let holder = self.edge.holder;
+        let of_all = holder.shard_key.is_some().then(|| {
+            let of_these = self.edge.holders_of(self.target, keys.to_vec());
+            cx.routed(holder, all([of_these, self.condition.clone()]))
+        });
+        let condition = match &of_all {
+            // Of one value of the shard key.
+            Some(routed) if !routed.contains_key("$or") => routed.clone(),
+            _ => all([of_type.unwrap_or_default(), self.condition.clone()]),
+        };
         let children = vec![
-            doc! { "$match": all([of_type.unwrap_or_default(), self.condition.clone()]) },
+            doc! { "$match": condition },
             doc! { "$sort": self.sort.clone() },
             doc! { "$limit": self.limit },
             doc! { "$project": self.fields.clone() },
         ];
         let lookup = doc! {
-            "from": self.edge.holder.collection,
+            "from": holder.collection,
             "localField": "k",
             "foreignField": self.edge.key_path(),
             "pipeline": children,
@@ -143,7 +153,7 @@ impl FirstChildren<'_> {
         };
         // The server hands on each child as it comes, and never holds those of a parent together.
         let joined = [doc! { "$lookup": lookup }, doc! { "$unwind": "$c" }];
-        crate::model::key::rows(keys).into_iter().chain(joined).collect()
+        crate::model::key::rows(keys, of_all).chain(joined).collect()
     }
 }
 
