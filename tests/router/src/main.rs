@@ -2,12 +2,14 @@
 
 use odm_router::{Router, RouterOptions};
 use std::process::ExitCode;
+use std::time::Duration;
 
-const USAGE: &str = "usage: odm-router --server URI [--port N] [--max-wire-version N] [--no-scatter]";
+const USAGE: &str =
+    "usage: odm-router --server URI [--port N] [--max-wire-version N] [--no-scatter] [--delay MS]";
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let (server, options) = match read(std::env::args().skip(1)) {
+    let (server, options, delay) = match read(std::env::args().skip(1)) {
         Ok(read) => read,
         Err(argument) => {
             eprintln!("odm-router: {argument}\n{USAGE}");
@@ -21,6 +23,8 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    // The second shard, which has nothing but sharded collections.
+    router.delay(1, delay);
     println!("{}", router.uri());
     let interrupted = tokio::signal::ctrl_c().await;
     match (interrupted, router.stop().await) {
@@ -29,9 +33,11 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The server and the options; else what is wrong with the arguments.
-fn read(mut arguments: impl Iterator<Item = String>) -> Result<(String, RouterOptions), String> {
-    let mut server = None;
+/// The server, the options, and how much later the second shard applies commits in two phases; else what is wrong with the arguments.
+fn read(
+    mut arguments: impl Iterator<Item = String>,
+) -> Result<(String, RouterOptions, Option<Duration>), String> {
+    let (mut server, mut delay) = (None, None);
     let mut options = RouterOptions::default();
     while let Some(argument) = arguments.next() {
         let mut value = || {
@@ -49,10 +55,11 @@ fn read(mut arguments: impl Iterator<Item = String>) -> Result<(String, RouterOp
             "--port" => options.port = number(value()?)?,
             "--max-wire-version" => options.max_wire_version = Some(i32::from(number(value()?)?)),
             "--no-scatter" => options.scatter = false,
+            "--delay" => delay = Some(Duration::from_millis(u64::from(number(value()?)?))),
             other => return Err(format!("unknown argument `{other}`")),
         }
     }
-    Ok((server.ok_or("`--server` is missing")?, options))
+    Ok((server.ok_or("`--server` is missing")?, options, delay))
 }
 
 #[cfg(test)]
@@ -66,12 +73,13 @@ mod tests {
     #[test]
     fn arguments_are_read() {
         let read_all = read(arguments(
-            "--server mongodb://a:1 --port 7 --max-wire-version 12 --no-scatter",
+            "--server mongodb://a:1 --port 7 --max-wire-version 12 --no-scatter --delay 30",
         ));
-        let Ok((server, options)) = read_all else {
+        let Ok((server, options, delay)) = read_all else {
             panic!("{read_all:?}")
         };
         assert_eq!(server, "mongodb://a:1");
+        assert_eq!(delay, Some(Duration::from_millis(30)));
         assert_eq!(
             (options.port, options.max_wire_version, options.scatter),
             (7, Some(12), false)

@@ -3,6 +3,7 @@
 
 mod broadcasts;
 mod cross_check;
+mod designs;
 mod faults;
 mod load;
 mod reference;

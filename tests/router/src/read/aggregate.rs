@@ -156,6 +156,7 @@ impl Pipeline<'_> {
         let joined = pipeline::joined(&self.stages);
         let shards = self.shards(cx, sharded.as_deref());
         if let [shard] = shards[..]
+            && !self.is_of_shards()
             && (joined.is_empty() || shard == 0)
             && self.sharded_joins(cx, &joined).is_empty()
         {
@@ -224,6 +225,12 @@ impl Pipeline<'_> {
         owned
     }
 
+    /// Whether each shard tells of itself: its name stands in what it tells.
+    fn is_of_shards(&self) -> bool {
+        let first = self.stages.first().map(pipeline::name);
+        matches!(first, Some("$indexStats" | "$collStats"))
+    }
+
     async fn over(&self, cx: &mut Cx<'_>, shards: Vec<usize>, joined: Vec<Joined>) -> Answer<Vec<Document>> {
         let (filter, number) = pipeline::leading_match(&self.stages);
         if shards.len() > 1
@@ -233,7 +240,9 @@ impl Pipeline<'_> {
         }
         let collection = collection_of(self.namespace);
         let sharded_joins = self.sharded_joins(cx, &joined);
-        if sharded_joins.is_empty() && joined.is_empty() && pipeline::is_per_document(&self.stages) {
+        let is_of_shards = self.is_of_shards();
+        let is_per_document = !is_of_shards && pipeline::is_per_document(&self.stages);
+        if sharded_joins.is_empty() && joined.is_empty() && is_per_document {
             let mut all = Vec::new();
             for shard in shards {
                 let stages = self.on_shard(cx, shard, &self.stages);
@@ -256,15 +265,11 @@ impl Pipeline<'_> {
             copies.insert(joined, copy);
         }
         let stages = pipeline::renamed(&self.stages, &copies);
-        let all = if shards == [0] {
+        let all = if shards == [0] && !is_of_shards {
             let stages = self.on_shard(cx, 0, &stages);
             cx.read_all(0, self.command(collection, stages)).await?
         } else {
             // What a shard alone knows of itself is the first stage there.
-            let is_of_shards = matches!(
-                self.stages.first().map(pipeline::name),
-                Some("$indexStats" | "$collStats")
-            );
             let number = if is_of_shards { 1 } else { number };
             let of_shard = |shard: usize| match is_of_shards {
                 true => (

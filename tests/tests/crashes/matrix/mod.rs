@@ -11,6 +11,9 @@
 //! - and they follow the next change of their source: what a crash leaves in a version that is kept beside a copy would show
 //!   there.
 //!
+//! Besides, each statement of a transaction is refused by the errors with which a router tells that the transaction may be run again:
+//! the write comes to its end all the same.
+//!
 //! The matrix is printed with `cargo test -p odm-tests --test crashes -- --nocapture`. It has
 //! one row of nine (of 27 on SecantusDB in Python), since the whole takes minutes, each time others (`ODM_CRASH_SHARE` says which, and is printed):
 //! `ODM_CRASH_MATRIX=docs/crash-matrix.md` (a path from the root of the workspace) has all of them, and writes them as
@@ -50,8 +53,8 @@ use odm::bson::{Bson, Document, doc};
 use odm::references::FanOut;
 use odm::upkeep::Audit;
 use odm::{Model, Odm};
-use odm_tests::{assert_clean_after, unique_name, with_db};
-use proxy::Proxy;
+use odm_tests::{assert_clean_after, unique_name, with_db, with_transactions};
+use proxy::{Fate, Proxy, Sent};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -554,6 +557,86 @@ fn is_either(was: Option<&Document>, to_be: Option<&Document>, now: Option<&Docu
     })
 }
 
+/// The errors by which a statement of a transaction ends on a sharded cluster, where chunks have moved or another transaction is met:
+/// the whole transaction may be run again.
+const OF_ROUTING: [(i32, &str); 3] = [
+    (13388, "StaleConfig"),
+    (272, "MigrationConflict"),
+    (112, "WriteConflict"),
+];
+
+impl Place {
+    /// One process, of whose commands the one with this number is refused by an error of routing; with 0, none is. Gives its commands.
+    async fn refused(&self, row: Row, at: usize, (code, name): (i32, &str)) -> Result<Vec<Sent>, String> {
+        self.reset().await;
+        let proxy = self.mode.proxy(0).await;
+        let odm = self.mode.odm(through(&proxy, self.db.name()).await, &self.edge);
+        odm.server().await.map_err(|error| error.to_string())?;
+        odm.check_models().await.map_err(|error| error.to_string())?;
+        if at > 0 {
+            proxy.at(
+                at,
+                Fate::Answered(doc! {
+                    "ok": 0.0, "code": code, "codeName": name, "errorLabels": ["TransientTransactionError"],
+                    "errmsg": "Transaction was aborted on a statement due to: an error from cluster data placement change",
+                }),
+            );
+        }
+        proxy.arm();
+        let ended = tokio::time::timeout(Duration::from_secs(20), (row.run)(odm)).await;
+        let commands = proxy.take_commands();
+        proxy.bury().await;
+        match ended {
+            Ok(Ok(())) => Ok(commands),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("hangs".to_owned()),
+        }
+    }
+
+    /// Has each statement of the transactions of a write refused by each error of routing, or by one of them by turns. Gives how many
+    /// were.
+    async fn routed(&self, row: Row, by_turns: bool) -> Result<usize, String> {
+        self.reset().await;
+        let (before, _) = self.state().await;
+        let after = self.undisturbed(row, &before).await?;
+        let is_statement = |sent: &Sent| {
+            sent.transaction.is_some()
+                && !["commitTransaction", "abortTransaction"].contains(&sent.name.as_str())
+        };
+        let whole = self.refused(row, 0, OF_ROUTING[0]).await?;
+        let mut refused = 0;
+        for (number, _) in whole.iter().enumerate().filter(|(_, sent)| is_statement(sent)) {
+            let turn = number % OF_ROUTING.len();
+            for error in if by_turns {
+                &OF_ROUTING[turn..=turn]
+            } else {
+                &OF_ROUTING[..]
+            } {
+                let what = |failure: &str| format!("{}, command {}: {failure}", error.1, number + 1);
+                let sent = self
+                    .refused(row, number + 1, *error)
+                    .await
+                    .map_err(|error| what(&error))?;
+                if !sent.get(number).is_some_and(is_statement) {
+                    // Commands that are on their way together come in any order.
+                    continue;
+                }
+                refused += 1;
+                let (state, pending) = self.state().await;
+                let audit = self.odm.audit().await.map_err(|error| error.to_string())?;
+                if state != after || !pending.is_empty() || !audit.is_clean() {
+                    let names: Vec<&str> = sent.iter().map(|sent| sent.name.as_str()).collect();
+                    return Err(what(&format!(
+                        "{audit}; pending: {pending:?} after {names:?}; now: {state:?}; expected: {after:?}"
+                    )));
+                }
+                self.again(&self.odm).await.map_err(|failure| what(&failure))?;
+            }
+        }
+        Ok(refused)
+    }
+}
+
 /// How many edges are tried at once: each in a database of its own.
 const AT_ONCE: usize = 4;
 
@@ -564,10 +647,7 @@ fn a_killed_process_loses_nothing() {
         let only = std::env::var("ODM_CRASH_EDGE").ok();
         let whole = std::env::var("ODM_CRASH_MATRIX").ok();
         let all = whole.is_some() || only.is_some();
-        let share = std::env::var("ODM_CRASH_SHARE").ok();
-        let share = share.and_then(|share| share.parse().ok());
-        let of = share_of();
-        let share = share.unwrap_or(std::process::id() as usize) % of;
+        let (share, of) = (share(), share_of());
         println!("ODM_CRASH_SHARE={share}");
         let client = t.db.client().clone();
         let transactions = {
@@ -662,6 +742,56 @@ fn a_killed_process_loses_nothing() {
     });
 }
 
+#[odm_tests::test]
+fn a_statement_that_a_router_refuses_is_repeated_with_its_transaction() {
+    with_transactions(async |t| {
+        let only = std::env::var("ODM_CRASH_EDGE").ok();
+        let all = std::env::var_os("ODM_CRASH_MATRIX").is_some() || only.is_some();
+        let (share, of) = (share(), share_of());
+        println!("ODM_CRASH_SHARE={share}");
+        let mut places = Vec::new();
+        for mode in [Mode::Atomic, Mode::Behind] {
+            for (n, edge) in mode.edges().into_iter().enumerate() {
+                let is_named = only.as_ref().is_none_or(|only| edge.name.contains(only.as_str()));
+                let rows = edge.rows.iter().enumerate();
+                let rows = rows.filter(|(m, _)| is_named && (all || (n + m + share) % of == mode as usize));
+                let rows: Vec<Row> = rows.map(|(_, row)| *row).collect();
+                if !rows.is_empty() {
+                    places.push((mode, edge, rows));
+                }
+            }
+        }
+        let done: Vec<_> = stream::iter(places)
+            .map(|(mode, edge, rows)| {
+                let client = t.db.client().clone();
+                tokio::spawn(async move {
+                    let place = Place::new(&client, mode, edge).await;
+                    let mut results = Vec::new();
+                    for row in rows {
+                        let name = format!("{}, {}, {}", place.edge.name, row.write, mode.name());
+                        results.push((name, place.routed(row, !all).await));
+                    }
+                    place.db.drop().await.unwrap();
+                    results
+                })
+            })
+            .buffer_unordered(AT_ONCE)
+            .try_collect()
+            .await
+            .unwrap();
+        let (mut refused, mut failures) = (0, Vec::new());
+        for (name, result) in done.into_iter().flatten() {
+            match result {
+                Ok(statements) => refused += statements,
+                Err(failure) => failures.push(format!("{name}: {failure}")),
+            }
+        }
+        println!("{refused} statements were refused");
+        assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+        assert!(refused > 0 || only.is_some(), "no row has a transaction");
+    });
+}
+
 /// The rows of some edges, and those of all others as the page has them, in the order of the edges.
 fn beside_others(page: &str, new: Vec<page::Line>) -> Vec<page::Line> {
     let mut all = page::lines(page);
@@ -696,6 +826,13 @@ fn the_page_of_the_matrix_is_made_of_its_rows() {
 /// The plain test tries one row of this number, some of every edge: each time others.
 fn share_of() -> usize {
     if odm_tests::leaves_out_long_tests() { 27 } else { 9 }
+}
+
+/// Which of these rows it tries.
+fn share() -> usize {
+    let share = std::env::var("ODM_CRASH_SHARE").ok();
+    let share = share.and_then(|share| share.parse().ok());
+    share.unwrap_or(std::process::id() as usize) % share_of()
 }
 
 type Matrix = BTreeMap<(usize, usize), (&'static str, &'static str, BTreeMap<Mode, Cuts>)>;
