@@ -246,7 +246,7 @@ fn claims(target: &Target, document: &Document, of: &InCollection) -> TokenStrea
     } = of;
     quote! {
         ::core::option::Option::Some(const {
-            &#odm::DocumentMeta::of_claims(::core::concat!("_odm_claims.", #name), #collation, #shard_key)
+            &#odm::DocumentMeta::of_claims(::core::concat!("_odm_claims.", #name), #collation, const { #shard_key })
         })
     }
 }
