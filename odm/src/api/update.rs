@@ -221,8 +221,8 @@ impl<T: Document> Update<T> {
         self
     }
 
-    /// Gives a field of the shard key another value, or one that is the [same](macro@crate::Document#references) in other documents: the one
-    /// way to change it. It can stand beside other changes.
+    /// Gives a field of the shard key another value, or one that is the same in other documents (`same`): the one way to
+    /// change it. It can stand beside other changes.
     ///
     /// The document is moved in a transaction, which names its whole previous key. Its copies, counts and claims follow as after any
     /// update; copies of the key itself do so in the transaction. What its own references with `same` name has to have the new value.
@@ -233,7 +233,7 @@ impl<T: Document> Update<T> {
     /// Besides those of the update: [`Error::StillReferenced`] where a document refers to it by `same`, or has a copy of the field in its own
     /// shard key; [`Error::MissingReference`] for a reference of its own with `same`; [`Error::OutOfScope`] for a field of the handle's
     /// scope; [`Error::Unsupported`] on a standalone server; [`Error::Query`] for another field, in a bulk and in an upsert, and where more
-    /// documents have copies of the key than one transaction changes ([`FanOut`](crate::copies::FanOut)).
+    /// documents have copies of the key than one transaction changes ([`FanOut`](crate::references::FanOut)).
     ///
     /// # Cost
     /// That of the update in a transaction, and one round trip to read the document; for each reference to it with `same` one before and

@@ -115,7 +115,9 @@ pub(crate) fn kept_by_same(
             continue;
         }
         let mut again: HashSet<Key> = HashSet::new();
-        write.each_added(edge, &mut |_, key, _| drop(again.insert(key.clone())))?;
+        write.each_added(edge, &mut |_, key, _| {
+            again.insert(key.clone());
+        })?;
         let is_replaced = write.replaces_reference(edge);
         let stored = |name: &str| document.get(name).ok().flatten().map(Key::of);
         let same = same_fields(edge, |name| write.known_value(name).or_else(|| stored(name)));
