@@ -14,9 +14,9 @@ pub use parameter::{BadParameter, ParameterProblem};
 pub use violation::{Rule, Violation};
 
 use display::{
-    Last, OfId, Reason, Samples, Scoped, SharedNull, ShowAt, ShowBytes, ShowDocuments, ShowFirst, ShowFound,
-    ShowList, ShowMaybe, ShowMissing, ShowPosition, ShowRepeated, ShowSought, ShowTaken, ShowUnknown, Sizes,
-    Unfit, Violating, Written,
+    HowToChange, Last, OfId, Reason, Samples, Scoped, SharedNull, ShowAt, ShowBytes, ShowDocuments,
+    ShowFirst, ShowFound, ShowList, ShowMaybe, ShowMissing, ShowPosition, ShowRepeated, ShowSought,
+    ShowTaken, ShowUnknown, Sizes, Unfit, Violating, Written,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
@@ -245,12 +245,15 @@ pub enum Error {
     /// The document can't be deleted, since others refer to it with `on_delete = restrict`: the requested document, or one that
     /// a `cascade` reaches. Nothing was deleted; but if the reference was written at the same time as the deletion, the
     /// document has been restored, while documents that were deleted before it stay deleted.
+    ///
+    /// Likewise it can't be [moved](crate::Update::move_to) while others refer to it by `same`. If such a reference was written at the same
+    /// time, it has its previous value again.
     #[error(
-        "{collection}: the document with _id {id} can't be deleted, since `{field}` of {} in `{by}` refers to it{}",
+        "{collection}: the document with _id {id} can't be deleted or moved, since `{field}` of {} in `{by}` refers to it{}",
         ShowDocuments(.count), Samples(.sample)
     )]
     StillReferenced {
-        /// The collection of the document that was to be deleted.
+        /// The collection of the document that was to be deleted or moved.
         collection: &'static str,
         /// Its id.
         id: Box<Bson>,
@@ -536,9 +539,8 @@ pub enum Error {
     },
 
     /// The change would give `_id`, a field of a shard key, or one that is the same in referenced documents (`same(field)`), another value.
-    #[error(
-        "{collection}: `{field}` can't be changed: insert a new document with the other value, and delete this one"
-    )]
+    /// [`Update::move_to`](crate::Update::move_to) changes these, but for `_id`.
+    #[error("{collection}: `{field}` can't be changed{}", HowToChange(.field))]
     Immutable {
         /// The collection.
         collection: &'static str,

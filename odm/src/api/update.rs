@@ -9,9 +9,11 @@ use crate::api::optional::writes_one;
 use crate::engine::first::FirstMatch;
 use crate::engine::{self, Outcome, Reply, Selection, WriteKind, WriteOperation};
 use crate::model::document::Versioned;
+use crate::model::path::{Codec, Path, Single, Writable};
 use crate::plan::operators::change::Change;
 use crate::plan::operators::patch::etag::{Etag, IfMatch};
 use crate::plan::operators::{Built, Changes, UntypedChanges};
+use crate::query::filter::operand::Operand;
 use crate::query::get::at;
 use crate::store::core::Core;
 use crate::store::decode;
@@ -217,6 +219,43 @@ impl<T: Document> Update<T> {
             ),
         };
         self
+    }
+
+    /// Gives a field of the shard key another value, or one that is the same in other documents (`same`): the one way to
+    /// change it. It can stand beside other changes.
+    ///
+    /// The document is moved in a transaction, which names its whole previous key. Its copies, counts and claims follow as after any
+    /// update; copies of the key itself do so in the transaction. What its own references with `same` name has to have the new value.
+    /// No document may refer to it by `same` with the previous one, not one that is deleted and kept either: change or delete those
+    /// references first. A write that refers to it at the same time is seen by a second look after the commit, and moves it back.
+    ///
+    /// # Errors
+    /// Besides those of the update: [`Error::StillReferenced`] where a document refers to it by `same`, or has a copy of the field in its own
+    /// shard key; [`Error::MissingReference`] for a reference of its own with `same`; [`Error::OutOfScope`] for a field of the handle's
+    /// scope; [`Error::Unsupported`] on a standalone server; [`Error::Query`] for another field, in a bulk and in an upsert, and where more
+    /// documents have copies of the key than one transaction changes ([`FanOut`](crate::references::FanOut)).
+    ///
+    /// # Cost
+    /// That of the update in a transaction, and one round trip to read the document; for each reference to it with `same` one before and
+    /// one after; for its own with `same` one for each collection before, two after.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use odm::prelude::*;
+    /// # #[derive(Document, Clone, Debug)]
+    /// # #[document(collection = "orders", shard_key(tenant, id))]
+    /// # struct Order { id: ObjectId, tenant: i64, total: i64 }
+    /// # async fn example(orders: Collection<Order>, id: ObjectId) -> odm::Result<()> {
+    /// orders.update(id).at(|o| o.tenant, 7).move_to(|o| o.tenant, 8).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn move_to<V, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(T::Paths) -> Path<T, V, P, C>,
+        value: impl Operand<V>,
+    ) -> Self {
+        self.changes.untyped.moves(P::PATH);
+        self.set(field, value)
     }
 
     /// Its parts: the collection, the condition that finds the document, the collation and the changes.

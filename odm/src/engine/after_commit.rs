@@ -4,6 +4,7 @@ use crate::engine::delete::soft;
 use crate::engine::delete::tree::DeletionTree;
 use crate::engine::delete::walk::{self, DeferredRecheck};
 use crate::engine::hooks::call::{self, HandOver, HookedDocument};
+use crate::engine::moved::{self, Moved};
 use crate::engine::restore;
 use crate::engine::write::drain;
 use crate::engine::write::recheck::AfterWrites;
@@ -30,6 +31,8 @@ pub(crate) struct WorkAfterCommit {
     pub(crate) soft_deleted: Vec<DeletionTree>,
     /// Documents that were restored: whether the targets of their references are there.
     pub(crate) restored: Vec<DeletionTree>,
+    /// Documents that were moved: whether something refers to them as they were.
+    pub(crate) moved: Vec<Moved>,
     /// Documents whose hooks follow the commit.
     pub(crate) changed: Vec<HookedDocument>,
     /// Where these are put instead of calling their hooks.
@@ -82,6 +85,11 @@ impl AfterCommit for WorkAfterCommit {
             };
             let (checked, applied) = self.writes.run_all(&cx).await;
             drain::drained_or_logged(applied);
+            let moved = if self.moved.is_empty() {
+                Ok(())
+            } else {
+                moved::look_again(cx, self.moved).await
+            };
             match self.hand_over {
                 None => call::call_after_commit(odm, self.changed).await,
                 Some(place) => place
@@ -89,7 +97,7 @@ impl AfterCommit for WorkAfterCommit {
                     .unwrap_or_else(PoisonError::into_inner)
                     .extend(self.changed),
             }
-            let ended = [checked, deleted, soft_deleted, restored].map(log_unless_undone);
+            let ended = [checked, deleted, soft_deleted, restored, moved].map(log_unless_undone);
             (trace.round_trips(), ended.into_iter().collect())
         }
         .boxed()
@@ -120,6 +128,11 @@ impl Session {
     /// Looks once more, after the commit, whether the targets of these restored documents are there.
     pub(crate) fn look_for_targets(&self, restored: DeletionTree) {
         self.after_commit(|after: &mut WorkAfterCommit| after.restored.push(restored));
+    }
+
+    /// Looks once more, after the commit, whether something refers to this document by its previous key.
+    pub(crate) fn look_after_move(&self, moved: Moved) {
+        self.after_commit(|after: &mut WorkAfterCommit| after.moved.push(moved));
     }
 
     /// Calls the hooks of these documents that follow the commit.

@@ -173,6 +173,7 @@ pub(crate) async fn update(
     built: Built,
     reply: Reply,
 ) -> Result<Outcome> {
+    built.moves_nothing(core.meta().collection)?;
     core.odm().know_declarations(trace).await?;
     if built.update.is_empty() {
         return match first

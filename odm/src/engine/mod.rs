@@ -5,7 +5,8 @@
 //! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
 //! (`parts`). The module `write` executes what belongs together. Writes of documents with hooks are executed in a transaction, between
 //! two looks at these documents (`hooks`). Programs of several operations are in `bucket`, `first` and `restore`. The [`Outcome`]
-//! names refused writes by the positions that the application gave them.
+//! names refused writes by the positions that the application gave them. A write that changes a shard key is executed in a transaction,
+//! between two looks at its references (`moved`).
 //!
 //! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
 
@@ -15,6 +16,7 @@ mod collated;
 pub(crate) mod delete;
 pub(crate) mod first;
 pub(crate) mod hooks;
+pub(crate) mod moved;
 mod parts;
 pub(crate) mod restore;
 pub(crate) mod write;
@@ -49,9 +51,10 @@ pub(crate) fn execute(cx: Cx<'_>, operation: WriteOperation) -> BoxFuture<'_, Re
         cx.odm.know_declarations(cx.trace).await?;
         let new_ids = unmatched::new_ids(&writes);
         let collated = CollatedKeys::for_writes(cx.odm.graph(), &writes);
-        let mut made = if hooks::are_called(cx.odm, &writes) {
-            let dispatch: hooks::Dispatch = |cx, batching, writes| dispatch(cx, batching, writes).boxed();
-            hooks::execute(cx, batching, writes, dispatch).boxed().await
+        let mut made = if moved::is_move(&writes) {
+            moved::execute(cx, writes, one_moved).boxed().await
+        } else if hooks::are_called(cx.odm, &writes) {
+            hooked(cx, batching, writes).await
         } else {
             dispatch(cx, batching, writes).await.map(|done| done.outcome)
         };
@@ -64,6 +67,20 @@ pub(crate) fn execute(cx: Cx<'_>, operation: WriteOperation) -> BoxFuture<'_, Re
         Ok(outcome)
     }
     .boxed()
+}
+
+/// Executes writes that call hooks.
+fn hooked(cx: Cx<'_>, batching: Batching, writes: Writes) -> BoxFuture<'_, Result<Outcome>> {
+    let dispatch: hooks::Dispatch = |cx, batching, writes| dispatch(cx, batching, writes).boxed();
+    hooks::execute(cx, batching, writes, dispatch).boxed()
+}
+
+/// Executes the write of a document that is moved.
+fn one_moved(cx: Cx<'_>, writes: Writes) -> BoxFuture<'_, Result<Outcome>> {
+    if hooks::are_called(cx.odm, &writes) {
+        return hooked(cx, Batching::Single, writes);
+    }
+    async move { Ok(dispatch(cx, Batching::Single, writes).await?.outcome) }.boxed()
 }
 
 /// Restricts the writes to the scope of the handle, and refuses upserts whose new documents could not be read. New documents in one

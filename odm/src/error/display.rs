@@ -257,6 +257,20 @@ impl fmt::Display for Sizes<'_> {
 }
 
 /// A number of documents.
+/// What to do about a field that is not changed as others are.
+pub(super) struct HowToChange<'a>(pub(super) &'a str);
+impl fmt::Display for HowToChange<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            "_id" => ": insert a new document with the other value, and delete this one",
+            _ => {
+                " here: it is in the shard key, or the same in other documents. `move_to` changes it, of one document: \
+                 `update(id).move_to(…)`"
+            }
+        })
+    }
+}
+
 pub(super) struct ShowDocuments<'a>(pub(super) &'a u64);
 impl fmt::Display for ShowDocuments<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,8 @@
 //! Which fields of documents give the shard keys of the documents that they refer to.
 //!
 //! A statement that names a document by its `_id` alone is sent to all shards, unless `_id` is the shard key. The other fields of the
-//! key are known by `same(field)`, which every write checks, and by copies of these fields: no update changes a shard key.
+//! key are known by `same(field)`, which every write checks, and by copies of these fields: `move_to` alone changes a
+//! shard key, in a transaction, together with these.
 
 use crate::graph::edge::{Edge, ReferenceTarget};
 use crate::model::document::DocumentMeta;
@@ -46,13 +47,13 @@ pub(super) enum KeySource {
 }
 
 impl Routing {
-    /// The fields that no update changes: those of the shard key, and those that are the same in other documents.
+    /// The fields that no update changes, but for `move_to`: those of the shard key, and those that are the same in other documents.
     pub(crate) fn fixed(&self) -> impl Iterator<Item = &'static str> {
         let more = self.same.iter().filter(|name| !self.key.contains(name));
         self.key.iter().chain(more).copied()
     }
 
-    /// The fields of a document that no update changes, as a condition, where it has all of them.
+    /// These fields of a document, as a condition, where it has all of them.
     pub(crate) fn fixed_in(&self, document: &RawDocument) -> Option<Document> {
         let fields = self.fixed().map(|name| {
             let value = Bson::try_from(at(document, name)?).ok()?;

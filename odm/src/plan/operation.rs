@@ -20,6 +20,7 @@ use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Writes that are executed together.
 pub(crate) struct WriteOperation {
@@ -258,6 +259,8 @@ pub(crate) struct UpdateWrite {
     pub(crate) upsert: bool,
     pub(crate) collation: Option<Collation>,
     pub(crate) reply: Reply,
+    /// Of a move: what names the document afterwards.
+    pub(crate) moved: Option<Arc<RawDocumentBuf>>,
 }
 
 impl UpdateWrite {
@@ -272,6 +275,7 @@ impl UpdateWrite {
     ) -> Result<UpdateWrite> {
         if upsert {
             has_one_variant(meta)?;
+            built.moves_nothing(meta.collection)?;
         }
         if built.update.is_empty() && upsert {
             // An upsert without a change makes sure that the document is there; the server takes no empty update.
@@ -282,15 +286,24 @@ impl UpdateWrite {
             built.fills_at_once(meta.collection, "an upsert")?;
         }
         Ok(UpdateWrite {
+            upsert,
+            ..UpdateWrite::by_id(one, built)
+        })
+    }
+
+    /// An update of this document, in which nothing is to be checked.
+    pub(crate) fn by_id(one: DocumentById, built: Built) -> UpdateWrite {
+        UpdateWrite {
             one: Some(one),
             also: None,
             first: None,
             built,
             touches: Touches::default(),
-            upsert,
+            upsert: false,
             collation: None,
             reply: Reply::Counts,
-        })
+            moved: None,
+        }
     }
 
     /// An update of the one document that matches this condition and the guards.
@@ -304,6 +317,7 @@ impl UpdateWrite {
             upsert: false,
             collation: None,
             reply,
+            moved: None,
         }
     }
 
@@ -318,6 +332,7 @@ impl UpdateWrite {
         built: Built,
     ) -> Result<UpdateWrite> {
         built.adds_alone(meta.collection)?;
+        built.moves_nothing(meta.collection)?;
         let mut update = UpdateWrite::new(odm, meta, one, built, false)?;
         update.built.fills_at_once(meta.collection, "a bulk")?;
         let idle = update.one.as_ref().map(|one| one.filter(meta));
@@ -451,7 +466,7 @@ impl UpdateManyWrite {
         counts: bool,
     ) -> Result<UpdateManyWrite> {
         let condition = odm.in_scope(meta, condition, false)?;
-        odm.keeps_scope(meta, &built.update)?;
+        odm.keeps_scope(meta, &built.update, &[])?;
         built.begin_with(&condition, &[]);
         prepare(odm.graph(), meta, &mut built)?;
         UpdateManyWrite::with_guards(meta, condition, built, false, counts)
@@ -475,7 +490,7 @@ impl UpdateManyWrite {
         has_one_variant(meta)?;
         // A deleted document has left its unique keys to the new one.
         let condition = odm.existing_in_scope(meta, condition, false)?;
-        odm.keeps_scope(meta, &built.update)?;
+        odm.keeps_scope(meta, &built.update, &[])?;
         built.begin_with(&condition, &given);
         if built.update.is_empty() {
             // An upsert without a change; the server takes no empty update, and no document has this.
@@ -484,7 +499,7 @@ impl UpdateManyWrite {
         prepare(odm.graph(), meta, &mut built)?;
         built.insert_given(meta.collection, given)?;
         from_condition(odm.graph(), meta, &condition, &mut built.update)?;
-        odm.keeps_scope(meta, &built.update)?;
+        odm.keeps_scope(meta, &built.update, &[])?;
         built.fills_at_once(meta.collection, "an upsert")?;
         // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't: the
         // server refuses it, which ends a transaction.
@@ -764,7 +779,7 @@ impl Write {
                 }
             }
             WriteKind::Update(update) => {
-                odm.keeps_scope(meta, &update.built.update)?;
+                odm.keeps_scope(meta, &update.built.update, &update.built.moves)?;
                 let by = update.first.as_deref();
                 let collated = update.collation.is_some() || by.is_some_and(|by| by.collation.is_some());
                 odm.can_restrict(meta, collated)?;
@@ -918,8 +933,29 @@ impl Write {
         }
     }
 
-    /// The value that a field has in every document that it writes, where that is known: one that no update changes.
+    /// The fields of the shard key, and those that are the same in other documents, that it changes: by `move_to`.
+    pub(crate) fn moves(&self) -> &[&'static str] {
+        match &self.what {
+            WriteKind::Update(update) => &update.built.moves,
+            _ => &[],
+        }
+    }
+
+    /// Of a move: what names the document afterwards.
+    pub(crate) fn moved(&self) -> Option<&RawDocument> {
+        match &self.what {
+            WriteKind::Update(update) => update.moved.as_deref().map(|moved| &**moved),
+            _ => None,
+        }
+    }
+
+    /// The value that a field has in every document that it writes, where that is known: one that no update changes, but for `move_to`.
     pub(crate) fn known_value(&self, name: &str) -> Option<Key> {
+        if let WriteKind::Update(update) = &self.what
+            && let Some(new) = update.built.moved(name)
+        {
+            return Some(Key::of_bson(new));
+        }
         if let Some(document) = self.document() {
             let value = document.get(name).ok().flatten();
             return value.filter(|value| *value != RawBsonRef::Null).map(Key::of);

@@ -98,6 +98,38 @@ pub(crate) fn dependent<'g>(graph: &'g Graph, meta: &'static DocumentMeta) -> im
         .filter(move |edge| holds(edge.reference.on_delete))
 }
 
+/// The references of a document with `same` in one of these fields, which a write of it keeps or writes again, and the values that their targets have to
+/// have after the write.
+///
+/// # Errors
+/// As [`each_of_document`].
+pub(crate) fn kept_by_same(
+    graph: &Graph,
+    write: &Write,
+    document: &RawDocumentBuf,
+    names: &[&str],
+) -> Result<Vec<AddedReferences>> {
+    let mut all: Vec<AddedReferences> = Vec::new();
+    for edge in graph.outgoing(write.meta) {
+        if !same(edge).any(|name| names.contains(&name)) {
+            continue;
+        }
+        let mut again: HashSet<Key> = HashSet::new();
+        write.each_added(edge, &mut |_, key, _| {
+            again.insert(key.clone());
+        })?;
+        let is_replaced = write.replaces_reference(edge);
+        let stored = |name: &str| document.get(name).ok().flatten().map(Key::of);
+        let same = same_fields(edge, |name| write.known_value(name).or_else(|| stored(name)));
+        each_of_document(edge, document, &mut |target, key, value| {
+            if !is_replaced || again.contains(key) {
+                add(&mut all, target, (key, value), ArrayEffect::Adds, same.as_ref());
+            }
+        })?;
+    }
+    Ok(all)
+}
+
 /// Adds these references of documents.
 ///
 /// # Errors

@@ -52,6 +52,16 @@ impl AskedTargets {
         self.ask_for(cx, |_, _, _| true).await
     }
 
+    /// Which of them there are with the values that these references demand by `same`.
+    pub(crate) async fn ask_same(
+        self,
+        cx: &Cx<'_>,
+        graph: &Graph,
+        added: &[AddedReferences],
+    ) -> Result<HashMap<Column, HashSet<Key>>> {
+        self.ask_for(cx, counting(graph, added)).await
+    }
+
     /// Which of them there are with a document that counts.
     async fn ask_for(
         self,

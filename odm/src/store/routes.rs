@@ -130,6 +130,12 @@ impl Routes {
         self.outer.as_deref().unwrap_or(self).given(graph, meta, document);
     }
 
+    /// Notes the shard key that a document has been given by `move_to`.
+    pub(crate) fn moved(&self, graph: &Graph, meta: &'static DocumentMeta, document: &RawDocument) {
+        self.note(graph, meta, document);
+        self.given(graph, meta, document);
+    }
+
     /// Notes the shard keys that a document says which the application gives.
     pub(crate) fn given(&self, graph: &Graph, meta: &'static DocumentMeta, document: &RawDocument) {
         let Some(routing) = graph.routing(meta) else {

@@ -233,11 +233,17 @@ impl Odm {
     }
 
     /// Refuses an update that changes a field of the scope, the time of a deletion, or the variant. Only `$set` and `$setOnInsert` of
-    /// the scope's value keep it: the operand of another operator says nothing about the value that the field has afterwards.
+    /// the scope's value keep it: the operand of another operator says nothing about the value that the field has afterwards. `moves` are
+    /// the fields of the shard key that may change.
     ///
     /// # Errors
     /// [`Error::OutOfScope`].
-    pub(crate) fn keeps_scope(&self, meta: &'static DocumentMeta, update: &Document) -> Result<()> {
+    pub(crate) fn keeps_scope(
+        &self,
+        meta: &'static DocumentMeta,
+        update: &Document,
+        moves: &[&str],
+    ) -> Result<()> {
         let routing = self.graph().routing(meta);
         if self.scopes().fields().is_empty()
             && meta.soft_delete.is_none()
@@ -260,6 +266,9 @@ impl Odm {
                     && let Some(routing) = routing
                 {
                     for (changed, operand, sets) in names {
+                        if sets && moves.contains(&changed) {
+                            continue;
+                        }
                         self.keeps_key(meta, routing, changed, operand, sets)?;
                     }
                 }

@@ -57,12 +57,24 @@ pub(in crate::engine) async fn attempt(
     match plan {
         None => {
             let sent = send::taking(*cx, batching, writes).await;
+            if let Ok(Attempt::Done(_)) = &sent {
+                note_moved(cx, writes);
+            }
             sent.map_err(|error| FailedAttempt {
                 error,
                 after_write: false,
             })
         }
         Some(plan) => planned(*cx, batching, plan, writes, token, limit).await,
+    }
+}
+
+/// Notes the shard keys of documents that were moved, for the statements that follow.
+fn note_moved(cx: &Cx<'_>, writes: &[Write]) {
+    for write in writes {
+        if let Some(moved) = write.moved() {
+            cx.trace.routes().moved(cx.odm.graph(), write.meta, moved);
+        }
     }
 }
 
@@ -256,6 +268,7 @@ impl<'a> Planned<'a> {
         self.is_sent.store(changed.is_ok(), Ordering::Relaxed);
         Ok(Some(match changed? {
             Some(changed) => {
+                note_moved(&cx, self.writes);
                 let (key, before, done) = changed.read_after(&cx, write, derived).await?;
                 ((read_set.image(key, before), Vec::new()), Attempt::Done(done))
             }
@@ -378,6 +391,9 @@ impl<'a> Planned<'a> {
     async fn send(&self, cx: Cx<'_>) -> Result<Attempt> {
         let sent = send::send(cx, self.batching, self.writes).await;
         self.is_sent.store(sent.is_ok(), Ordering::Relaxed);
+        if let Ok(Attempt::Done(_)) = &sent {
+            note_moved(&cx, self.writes);
+        }
         sent
     }
 

@@ -103,13 +103,14 @@ async fn check_again(cx: &Cx<'_>, rechecks: &[Recheck]) -> Result<()> {
     let mut open: Vec<&Recheck> = rechecks.iter().collect();
     while !open.is_empty() {
         let mut asked = AskedTargets::default();
-        for one in open.iter().flat_map(|recheck| &recheck.added) {
+        let added: Vec<AddedReferences> = open.iter().flat_map(|recheck| &recheck.added).cloned().collect();
+        for one in &added {
             let by = one.edge(graph).by();
             for (key, _) in one.asked() {
                 asked.add(one.target.meta, by, key);
             }
         }
-        let there = match asked.ask(cx).await {
+        let there = match asked.ask_same(cx, graph, &added).await {
             Ok(there) => there,
             Err(error) => {
                 failed = failed.and(Err(error));
@@ -206,7 +207,8 @@ impl Recheck {
         let mut added = unlocked(graph, added, cx.session.is_some());
         added.retain(|one| {
             let on_delete = one.edge(graph).reference.on_delete;
-            one.asked().next().is_some() && on_delete != OnDelete::Keep
+            // A document that is moved is missing too.
+            one.asked().next().is_some() && (on_delete != OnDelete::Keep || !one.same.is_empty())
         });
         let changed = before
             .with_references()

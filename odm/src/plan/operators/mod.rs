@@ -117,6 +117,8 @@ pub(crate) struct UntypedChanges {
     demanded: Vec<String>,
     /// The fields of variants that are changed and have defaults, by their names.
     with_default: Vec<(&'static str, &'static FieldMeta)>,
+    /// The fields that `move_to` changes.
+    moves: Vec<&'static str>,
     error: Option<Box<Error>>,
 }
 
@@ -155,6 +157,8 @@ pub(crate) struct Built {
     pub(crate) defaults: Option<Box<Defaults>>,
     /// The size in bytes of the values that it adds, about.
     pub(crate) size: u64,
+    /// The fields that `move_to` changes.
+    pub(crate) moves: Vec<&'static str>,
 }
 
 /// The size in bytes of an update up to which the values that it adds are not named where the document would become larger than
@@ -411,7 +415,32 @@ impl Built {
             only_adds: false,
             defaults: None,
             size: 0,
+            moves: Vec::new(),
         }
+    }
+
+    /// The value that a field gets by `move_to`.
+    pub(crate) fn moved(&self, name: &str) -> Option<&Bson> {
+        if !self.moves.contains(&name) {
+            return None;
+        }
+        self.update.get_document("$set").ok()?.get(name)
+    }
+
+    /// Refuses `move_to` in a write that is not an update of one document by its id.
+    ///
+    /// # Errors
+    /// [`Error::Query`].
+    pub(crate) fn moves_nothing(&self, collection: &'static str) -> Result<()> {
+        if self.moves.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Query {
+            collection,
+            message: "`move_to` is a change of one document by its id, `update(id).move_to(…)`: not in a bulk, not of an upsert, and not by a \
+                      unique key or a condition"
+                .to_owned(),
+        })
     }
 
     /// The condition of the matching documents that have nothing to change; `None` if the update changes every one.
@@ -516,6 +545,11 @@ impl UntypedChanges {
     /// Whether nothing would change: then nothing is written.
     pub(crate) fn is_empty(&self) -> bool {
         self.operators.is_empty() && self.error.is_none()
+    }
+
+    /// The field is changed although it is in the shard key, or the same in other documents.
+    pub(crate) fn moves(&mut self, name: &'static str) {
+        self.moves.push(name);
     }
 
     /// The operators, by MongoDB's names.
@@ -1601,6 +1635,7 @@ impl UntypedChanges {
                 })
             }),
             size,
+            moves: self.moves,
         })
     }
 }

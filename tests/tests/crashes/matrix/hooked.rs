@@ -1,4 +1,4 @@
-//! The rows of documents with hooks, each of whose writes is a transaction: not on a standalone server.
+//! The rows of documents with hooks, and of those that are moved: each of these writes is a transaction, and not on a standalone server.
 
 use super::{Edge, Effect, Row};
 use futures::FutureExt;
@@ -25,6 +25,29 @@ pub struct Entry {
     pub cents: i64,
     #[parent_ref(on_delete = cascade)]
     pub ledger: Ref<Ledger>,
+}
+
+/// Something that is moved to another shard.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "depots", shard_key(tenant, id))]
+pub struct Depot {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub tenant: i32,
+    #[index(unique(global))]
+    pub code: String,
+    pub name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "vans")]
+pub struct Van {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference]
+    pub depot: Ref<Depot>,
+    #[denormalize(from = depot.name)]
+    pub depot_name: String,
 }
 
 /// The document that the hook stores.
@@ -115,7 +138,61 @@ fn sheet(id: i32, cabinet: i32) -> NewSheet {
 }
 
 pub fn edges() -> Vec<Edge> {
-    vec![removed(), kept()]
+    vec![removed(), kept(), moved()]
+}
+
+fn depot(id: i32) -> NewDepot {
+    NewDepot {
+        id,
+        tenant: 1,
+        code: format!("code {id}"),
+        name: format!("depot {id}"),
+    }
+}
+
+fn moved() -> Edge {
+    Edge {
+        name: "moved documents",
+        models: || models![Depot, Van].into(),
+        copies: &[("vans", "depot_name")],
+        setup: |odm| {
+            async move {
+                odm.collection::<Depot>().insert_many((1..=3).map(depot)).await?;
+                let van = |id: i32| NewVan {
+                    id,
+                    depot: Ref::new(1 + id % 2),
+                };
+                odm.collection::<Van>().insert_many((1..=4).map(van)).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                let depots = odm.collection::<Depot>().update_where(|d| d.id.gt(0));
+                depots.set(|d| d.name, "again").await.map(drop)
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("move_to", One, |odm| {
+                let depots = odm.collection::<Depot>();
+                depots.update(1).move_to(|d| d.tenant, 2).await?;
+            }),
+            row!("move_to and copies", One, |odm| {
+                let depots = odm.collection::<Depot>().update(1);
+                depots.move_to(|d| d.tenant, 2).set(|d| d.name, "moved").await?;
+            }),
+            row!("move_to in a transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    let depots = tx.collection::<Depot>();
+                    depots.update(1).move_to(|d| d.tenant, 2).await?;
+                    depots.update(1).set(|d| d.name, "moved").await.map(drop)
+                })
+                .await?;
+            }),
+        ],
+    }
 }
 
 fn removed() -> Edge {
