@@ -302,12 +302,26 @@ async fn spread(odm: &Odm, collection: &str) {
     let sharded = collections.find_one(doc! { "_id": &namespace }).await.unwrap();
     let sharded = sharded.expect("it is sharded");
     let documents = odm.database().collection::<Raw>(collection);
-    let first = documents.find_one(doc! {}).sort(doc! { "_id": 1 }).await.unwrap();
-    let first = first.expect("it has documents");
+    let last = documents
+        .find_one(doc! {})
+        .sort(doc! { "_id": -1 })
+        .await
+        .unwrap();
+    let last = last.expect("it has documents");
     let key = sharded.get_document("key").unwrap().keys();
     let find: Raw = key
-        .map(|name| (name.clone(), first.get(name).cloned().unwrap_or(Bson::Null)))
+        .map(|name| (name.clone(), last.get(name).cloned().unwrap_or(Bson::Null)))
         .collect();
+    let is_hashed = sharded
+        .get_document("key")
+        .unwrap()
+        .values()
+        .any(|kind| kind.as_str().is_some());
+    if !is_hashed {
+        // It may be one chunk, or begin one already.
+        let split = doc! { "split": &namespace, "middle": &find };
+        let _ = client.database("admin").run_command(split).await;
+    }
     let moved = doc! { "moveChunk": &namespace, "find": find, "to": to };
     client.database("admin").run_command(moved).await.unwrap();
 }
