@@ -54,8 +54,10 @@ impl Odm {
     /// that hold new copies one to read them, one for their sources, and one to write; for computed fields one query, and for a
     /// subset one (for each document before MongoDB 5.0, or 5.1 on a sharded cluster). For every 1,000 buckets one to read and
     /// one to write. For every 1,000 documents on either side of a two-way reference one to read them and one for the others,
-    /// and where links are missing some ten more. Each 1,000 cost one more to store the progress; where the two-way reference
-    /// is new, the declarations are read once more at the end. [`snapshots`](Backfilling::snapshots): for each reference with
+    /// and where links are missing some ten more. For every 1,000 documents with a key that is `unique(global)` one to read them and
+    /// one for their claims, for every 1,000 claims one and one for their documents; where claims are missing about six more for
+    /// each 200, and for each claim that is removed one. Each 1,000 cost one more to store the progress; where the two-way reference
+    /// or the key is new, the declarations are read once more at the end. [`snapshots`](Backfilling::snapshots): for each reference with
     /// some one, and for every 1,000 documents that lack one three, as for copies.
     ///
     /// # Example
