@@ -304,15 +304,15 @@ impl Moved {
             Ok(()) => self.has_targets(cx).await,
             refused => refused,
         };
-        if let Err(Error::StillReferenced { .. } | Error::MissingReference { .. }) = &looked {
-            if let Err(error) = self.move_back(cx).await {
-                tracing::warn!(
-                    target: "odm",
-                    collection = self.meta.collection,
-                    %error,
-                    "a document that others refer to could not be given its previous value again; `audit()` lists the references"
-                );
-            }
+        if let Err(Error::StillReferenced { .. } | Error::MissingReference { .. }) = &looked
+            && let Err(error) = self.move_back(cx).await
+        {
+            tracing::warn!(
+                target: "odm",
+                collection = self.meta.collection,
+                %error,
+                "a document that others refer to could not be given its previous value again; `audit()` lists the references"
+            );
         }
         looked
     }

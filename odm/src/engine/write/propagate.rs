@@ -472,18 +472,17 @@ impl Effects {
         let fields = needed(graph, meta);
         // `consistency = atomic` promises updates in the transaction, however many documents there are, and so does a claim.
         let is_claimed = || changed.names().any(|name| graph.is_claimed_by(meta, name));
-        let documents = match graph.needs_transactions(meta).is_some() || is_claimed() {
-            true => cx.every(meta, which, fields).await?,
-            false => {
-                let most = cx.odm.fan_out_options().in_transaction;
-                let one_more = most.saturating_add(1);
-                let some = cx.some(meta, which.clone(), fields, one_more).await?;
-                if some.more {
-                    let names: Vec<&str> = changed.names().collect();
-                    return self.leave_pending(cx, meta, which, &names).await;
-                }
-                some.documents
+        let documents = if graph.needs_transactions(meta).is_some() || is_claimed() {
+            cx.every(meta, which, fields).await?
+        } else {
+            let most = cx.odm.fan_out_options().in_transaction;
+            let one_more = most.saturating_add(1);
+            let some = cx.some(meta, which.clone(), fields, one_more).await?;
+            if some.more {
+                let names: Vec<&str> = changed.names().collect();
+                return self.leave_pending(cx, meta, which, &names).await;
             }
+            some.documents
         };
         if documents.is_empty() {
             return Ok(());
