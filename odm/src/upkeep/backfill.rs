@@ -425,9 +425,10 @@ async fn fill(
             continue;
         }
         cx.trip();
-        let update = match is_left {
-            true => doc! { "$set": { "filled": true, EARLY: true }, "$unset": { "at": "" } },
-            false => doc! { "$set": { "filled": true }, "$unset": { "at": "", EARLY: "" } },
+        let update = if is_left {
+            doc! { "$set": { "filled": true, EARLY: true }, "$unset": { "at": "" } }
+        } else {
+            doc! { "$set": { "filled": true }, "$unset": { "at": "", EARLY: "" } }
         };
         edges.update_one(as_declared, update).await?;
         if !is_early || all || written.documents > 0 {
