@@ -423,8 +423,8 @@ impl Recheck {
     }
 }
 
-/// The ids of the documents that these statements change. The others of an operation may change beside them: what follows from their values
-/// as they are read here is left to those writes.
+/// The ids of the documents that these statements change. Other documents of the operation may be changed by other clients, which do what
+/// follows from that.
 async fn matched(cx: &Cx<'_>, meta: &'static DocumentMeta, statements: &[Statement]) -> Result<Vec<Bson>> {
     let mut ids = Vec::new();
     for some in statements.chunks(ASKED) {
