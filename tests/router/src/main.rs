@@ -79,7 +79,7 @@ mod tests {
             panic!("{read_all:?}")
         };
         assert_eq!(server, "mongodb://a:1");
-        assert_eq!(delay, Some(Duration::from_millis(30)));
+        assert_eq!(delay, Some(std::time::Duration::from_millis(30)));
         assert_eq!(
             (options.port, options.max_wire_version, options.scatter),
             (7, Some(12), false)

@@ -31,7 +31,7 @@ pub(crate) enum Session {
     /// A statement of the application's transaction.
     Transaction(Held),
     /// A statement of a transaction of the router's own.
-    Own(Transaction),
+    Own(Box<Transaction>),
 }
 
 /// The context of a command.
@@ -328,7 +328,7 @@ impl<'c> Cx<'c> {
     /// Begins the transaction of a move in its session.
     pub(crate) fn begin_move(&mut self) {
         if let Session::Plain(Some(session)) = &self.session {
-            self.session = Session::Own(Transaction::new(session.clone(), 1, 0));
+            self.session = Session::Own(Box::new(Transaction::new(session.clone(), 1, 0)));
         }
     }
 
@@ -344,7 +344,10 @@ impl<'c> Cx<'c> {
         }
         let mut transaction = Transaction::new(session(), 1, 0);
         transaction.read_concern = self.read_concern.clone();
-        Some(std::mem::replace(&mut self.session, Session::Own(transaction)))
+        Some(std::mem::replace(
+            &mut self.session,
+            Session::Own(Box::new(transaction)),
+        ))
     }
 
     /// Ends that transaction. Gives the reply of a commit that failed.

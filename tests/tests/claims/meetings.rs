@@ -23,8 +23,15 @@ enum Start {
     Shared,
 }
 
-/// The works that meet, with the faults that may be left: those that another program has made.
-const MEETINGS: [(Start, &[&str], &[&str], &[&str]); 8] = [
+/// Works that meet others, with the faults that may be left: those that another program has made.
+type Meeting = (
+    Start,
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static [&'static str],
+);
+
+const MEETINGS: [Meeting; 8] = [
     (
         Start::Claimed,
         &[
