@@ -108,7 +108,7 @@ const MEETINGS: [Meeting; 8] = [
             "a repair",
         ],
         // A deletion gives up what the document has.
-        &["c of 1", "1 claims a"],
+        &["c of 1"],
     ),
     (
         Start::Shared,

@@ -114,19 +114,18 @@ fn every_holder_is_reached_whatever_the_size_of_the_batches() {
                 let sent = t.commands.take();
                 assert_eq!(done.copies_updated, holders, "{name}");
                 assert_eq!(named(&odm, &name).await, holders, "{name}");
+                // On a cluster, without a declared shard key, the source is changed by one command and read by another.
+                let is_sharded = odm.server().await.unwrap().topology() == odm::server::Topology::Sharded;
                 let told = told.lock().unwrap();
                 assert_eq!(told.last(), Some(&(batches, holders, 1.into())), "{name}");
                 let counts: Vec<u64> = told.iter().map(|(batches, ..)| *batches).collect();
                 assert_eq!(counts, (1..=batches).collect::<Vec<_>>(), "{name}");
-                drop(told);
                 // In the transaction the source, as it is then, whether it has few holders, and the mark of pending work. Behind
                 // it, or without one behind the update of the source, the source once more. Then the replies, the batches,
                 // after each two of them the note how far they have come (with a pause after each one), and that no work is
                 // pending.
                 let count =
                     |names: &[&str]| sent.iter().filter(|sent| names.contains(&sent.as_str())).count() as u64;
-                // On a cluster, without a declared shard key, the source is changed by one command and read by another.
-                let is_sharded = odm.server().await.unwrap().topology() == odm::server::Topology::Sharded;
                 let (before, looks, replies) = if transactions {
                     (1 + u64::from(is_sharded), 2 + u64::from(is_sharded), replies.0)
                 } else {
