@@ -51,12 +51,10 @@ pub(crate) fn execute(cx: Cx<'_>, operation: WriteOperation) -> BoxFuture<'_, Re
         cx.odm.know_declarations(cx.trace).await?;
         let new_ids = unmatched::new_ids(&writes);
         let collated = CollatedKeys::for_writes(cx.odm.graph(), &writes);
-        let mut made = if moved::is_move(&writes) {
-            moved::execute(cx, writes, one_moved).boxed().await
-        } else if hooks::are_called(cx.odm, &writes) {
-            hooked(cx, batching, writes).await
-        } else {
-            dispatch(cx, batching, writes).await.map(|done| done.outcome)
+        let mut made = match writes {
+            Writes::One(write) if !write.moves().is_empty() => moved::execute(cx, write, one_moved).await,
+            writes if hooks::are_called(cx.odm, &writes) => hooked(cx, batching, writes).await,
+            writes => dispatch(cx, batching, writes).await.map(|done| done.outcome),
         };
         collated.fill(&mut made);
         if made.as_ref().map_or(true, |outcome| !outcome.refusals.is_empty()) {

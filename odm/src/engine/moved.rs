@@ -18,7 +18,7 @@ use crate::model::copy::Consistency;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::plan::modes::named_by_ids;
-use crate::plan::operation::{Batching, DocumentById, UpdateWrite, Write, WriteKind, Writes};
+use crate::plan::operation::{DocumentById, UpdateWrite, Write, WriteKind, Writes};
 use crate::plan::operators::Built;
 use crate::plan::outcome::Outcome;
 use crate::plan::targets::{self, Column, kept_by_same};
@@ -30,7 +30,7 @@ use crate::store::filter::all;
 use crate::store::session::Session;
 use crate::store::transaction;
 use crate::{Error, Odm, Result};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::sync::Arc;
 
@@ -40,20 +40,13 @@ const SAMPLE: usize = 5;
 /// Executes the writes of an operation in a given context.
 pub(super) type Execute = for<'e> fn(Cx<'e>, Writes) -> BoxFuture<'e, Result<Outcome>>;
 
-/// Whether this is a write that moves a document.
-pub(super) fn is_move(writes: &Writes) -> bool {
-    matches!(writes, Writes::One(write) if !write.moves().is_empty())
-}
-
 /// Executes a write that moves a document.
 ///
 /// # Errors
 /// Those of the write; [`Error::StillReferenced`] and [`Error::MissingReference`] by references with `same`; [`Error::Unsupported`] without
 /// transactions.
-pub(super) async fn execute(cx: Cx<'_>, writes: Writes, run: Execute) -> Result<Outcome> {
-    let Writes::One(mut write) = writes else {
-        return run(cx, writes).await;
-    };
+pub(super) fn execute(cx: Cx<'_>, mut write: Write, run: Execute) -> BoxFuture<'_, Result<Outcome>> {
+    async move {
     may_move(cx.odm, &write)?;
     if write.has_collation() {
         find_by_collation(cx, &mut write).await?;
@@ -80,6 +73,8 @@ pub(super) async fn execute(cx: Cx<'_>, writes: Writes, run: Execute) -> Result<
         async move { within(&cx.within(&session), &session, given, run).await }
     };
     transaction::take_turns(cx, turns, work).await
+    }
+    .boxed()
 }
 
 /// Refuses a field that is neither in the shard key nor the same in other documents.
@@ -118,6 +113,8 @@ async fn within(
     }
     let made = run(*cx, Writes::One(write)).await?;
     if let Some(moved) = moved {
+        // The statements that follow name it by its new key.
+        cx.trace.routes().moved(cx.odm.graph(), moved.meta, &moved.after);
         session.look_after_move(moved);
     }
     Ok(made)
@@ -378,8 +375,8 @@ impl Moved {
         };
         let turns = named_by_ids(std::slice::from_ref(&write));
         let work = |session: Session| {
-            let writes = Writes::One(write.clone());
-            async move { super::dispatch(cx.within(&session), Batching::Single, writes).await }
+            let write = write.clone();
+            async move { crate::engine::write::one(cx.within(&session), write, None).await }
         };
         match transaction::take_turns(cx.outside(), turns, work).await {
             Ok(_) | Err(Error::NotFound { .. }) => Ok(()),

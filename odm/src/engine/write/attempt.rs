@@ -57,9 +57,6 @@ pub(in crate::engine) async fn attempt(
     match plan {
         None => {
             let sent = send::taking(*cx, batching, writes).await;
-            if let Ok(Attempt::Done(_)) = &sent {
-                note_moved(cx, writes);
-            }
             sent.map_err(|error| FailedAttempt {
                 error,
                 after_write: false,

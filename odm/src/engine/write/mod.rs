@@ -26,7 +26,7 @@ use crate::model::own_fields::Token;
 use crate::plan::modes::WritePlan;
 use crate::plan::operation::{Batching, Write, WriteKind};
 use crate::plan::outcome::Attempt;
-use crate::store::cx::Cx;
+use crate::store::cx::{Cx, not_unique};
 use futures::future::FutureExt;
 
 /// Executes one write until it is made, or what prevents it is known. With a `limit`, nothing is written where it is for more documents.
@@ -45,6 +45,11 @@ pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> R
         return Err(error);
     }
     let mut made = repeated(&cx, &mut write, token, limit).await?;
+    if let (WriteKind::Delete(delete), Attempt::Done(done)) = (&write.what, &made)
+        && let (Some(one), deleted @ 2..) = (&delete.one, done.outcome.counts.deleted)
+    {
+        return Err(not_unique(write.meta, cx.session, vec![one.id.clone()], deleted));
+    }
     if let (WriteKind::Insert(document), Attempt::Done(done)) = (write.what, &mut made) {
         done.outcome.is_filled_in = cx.odm.graph().is_depended_on(write.meta);
         done.outcome.stored.push(document);

@@ -118,7 +118,7 @@ fn send_with<'a>(
         WriteKind::UpdateMany(of) => update_many(cx, core, of).boxed(),
         WriteKind::Replace(of) => replace(cx, core, of, statement).boxed(),
         WriteKind::Delete(of) => match of.one {
-            Some(_) => delete_one(cx, core, of).boxed(),
+            Some(_) => delete_one(cx, core, &of.filter).boxed(),
             None => match &of.first {
                 Some(by) => delete_first(cx, core, &of.filter, by).boxed(),
                 None => delete_many(cx, core, of).boxed(),
@@ -160,16 +160,15 @@ async fn insert(cx: Cx<'_>, core: Core, document: &RawDocumentBuf) -> Result<Att
     Ok(Attempt::done(Outcome::inserted(1)))
 }
 
-async fn delete_one(cx: Cx<'_>, core: Core, delete: &DeleteWrite) -> Result<Attempt> {
-    cx.trace.trip();
-    let filter = cx.routed(core.meta(), delete.filter.clone());
+async fn delete_one(cx: Cx<'_>, core: Core, filter: &Document) -> Result<Attempt> {
+    let filter = {
+        // A context that is borrowed would be a part of the future until its end.
+        let cx = cx;
+        cx.trace.trip();
+        cx.routed(core.meta(), filter.clone())
+    };
     let result = act!(&core, write, [core] core.raw().delete_one(filter));
     let result = result.map_err(|error| core.error(error))?;
-    met_one(
-        &core,
-        delete.one.as_ref().map(|one| &one.id),
-        result.deleted_count,
-    )?;
     Ok(Attempt::done(Outcome::deleted(result.deleted_count)))
 }
 
