@@ -439,12 +439,12 @@ pub fn unknown(meta: &ParseNestedMeta, attribute: &keys::Attribute) -> syn::Erro
         })
         .collect();
     let known = match known.as_slice() {
-        [] => "none".to_owned(),
-        [one] => one.clone(),
-        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+        [] => "are none".to_owned(),
+        [one] => format!("is {one}"),
+        [others @ .., last] => format!("are {} and {last}", others.join(", ")),
     };
     meta.error(format!(
-        "`{name}` is not an option of `{}`. There are {known}{}",
+        "`{name}` is not an option of `{}`. There {known}{}",
         attribute.shown, attribute.advice
     ))
 }

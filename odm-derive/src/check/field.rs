@@ -355,7 +355,8 @@ fn unique_is_stored(cx: &Ctxt, container: &Container, field: &Field) {
     let reads_none = ty::is_option(field.ty)
         && container.serde.default.is_none()
         && !matches!(field.serde.default, Some(Default_::Function(_)));
-    let unique = field.indexes.iter().find_map(|index| index.unique);
+    let mut of_shard = field.indexes.iter().filter(|index| index.global.is_none());
+    let unique = of_shard.find_map(|index| index.unique);
     if let (Some(unique), true, false, false) = (unique, has_default, field.field.always, reads_none) {
         error(
             cx,
