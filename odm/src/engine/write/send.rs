@@ -162,10 +162,10 @@ async fn insert(cx: Cx<'_>, core: Core, document: &RawDocumentBuf) -> Result<Att
 
 async fn delete_one(cx: Cx<'_>, core: Core, filter: &Document) -> Result<Attempt> {
     let filter = {
-        // A context that is borrowed would be a part of the future until its end.
-        let cx = cx;
-        cx.trace.trip();
-        cx.routed(core.meta(), filter.clone())
+        // The future would keep a context that is borrowed until its end.
+        let borrowed = cx;
+        borrowed.trace.trip();
+        borrowed.routed(core.meta(), filter.clone())
     };
     let result = act!(&core, write, [core] core.raw().delete_one(filter));
     let result = result.map_err(|error| core.error(error))?;
