@@ -70,6 +70,8 @@ pub(super) fn execute(cx: Cx<'_>, mut write: Write, run: Execute) -> BoxFuture<'
     let turns = named_by_ids(std::slice::from_ref(&write));
     let work = |session: Session| {
         let given = (write.clone(), place.clone());
+        // An attempt that was rolled back has noted the new key.
+        cx.trace.routes().clear();
         async move { within(&cx.within(&session), &session, given, run).await }
     };
     transaction::take_turns(cx, turns, work).await
