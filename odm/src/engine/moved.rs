@@ -45,8 +45,12 @@ pub(super) type Execute = for<'e> fn(Cx<'e>, Writes) -> BoxFuture<'e, Result<Out
 /// # Errors
 /// Those of the write; [`Error::StillReferenced`] and [`Error::MissingReference`] by references with `same`; [`Error::Unsupported`] without
 /// transactions.
-pub(super) fn execute(cx: Cx<'_>, mut write: Write, run: Execute) -> BoxFuture<'_, Result<Outcome>> {
-    async move {
+// In a box: the future of a plain write has no room for it.
+pub(super) fn execute(cx: Cx<'_>, write: Write, run: Execute) -> BoxFuture<'_, Result<Outcome>> {
+    in_transaction(cx, write, run).boxed()
+}
+
+async fn in_transaction(cx: Cx<'_>, mut write: Write, run: Execute) -> Result<Outcome> {
     may_move(cx.odm, &write)?;
     if write.has_collation() {
         find_by_collation(cx, &mut write).await?;
@@ -75,8 +79,6 @@ pub(super) fn execute(cx: Cx<'_>, mut write: Write, run: Execute) -> BoxFuture<'
         async move { within(&cx.within(&session), &session, given, run).await }
     };
     transaction::take_turns(cx, turns, work).await
-    }
-    .boxed()
 }
 
 /// Refuses a field that is neither in the shard key nor the same in other documents.

@@ -71,7 +71,7 @@ fn named(row: &Document, first: &str) -> Option<(String, Document)> {
     Some((name.to_owned(), row.get_document("key").ok()?.clone()))
 }
 
-/// What an index is to the shard key.
+/// How an index serves the shard key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Serves {
     /// It does not serve the shard key.

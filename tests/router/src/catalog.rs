@@ -1,4 +1,4 @@
-//! What a cluster knows of its collections: shard keys, chunks, zones, and which documents a moved chunk has left behind.
+//! The catalog of a cluster: the shard keys of its collections, chunks, zones, and which documents a moved chunk has left behind.
 //!
 //! A collection that is not sharded is on the first shard, whose databases have the names of the application's. The other shard has
 //! databases of its own.

@@ -383,7 +383,7 @@ impl Connection {
     }
 }
 
-/// What a command concerns, where the router takes a part in it.
+/// The kinds of commands that the router executes itself, and does not pass on as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Own {
     Cursor,

@@ -1,4 +1,4 @@
-//! What a test asks of the router: moves of chunks and errors at a command with a number, and a count of what was broadcast.
+//! The requests of a test to the router: moves of chunks and errors at a command with a number, and a count of what was broadcast.
 
 use crate::request::Request;
 use crate::transaction::lock;

@@ -162,7 +162,7 @@ pub(crate) fn overlap(a: &str, b: &str) -> bool {
     within(a, b) || within(b, a)
 }
 
-/// What a filter demands of these paths by equality, with the values; `None` where two of the conditions overlap: then the server
+/// The values that a filter demands of these paths by equality; `None` where two of the conditions overlap: then the server
 /// infers no value from the filter.
 fn equalities<'f>(filter: &'f Document, of: &[&str]) -> Option<Vec<(&'f str, &'f Bson)>> {
     let mut found = Vec::new();

@@ -127,7 +127,7 @@ async fn move_place(
         .filter_map(|document| document.get("_id").cloned())
         .collect();
     let leaves_orphans = shared.control.leaves_orphans.load(Ordering::SeqCst);
-    // What an earlier move has left there is in the way.
+    // Documents that an earlier move has left there are in the way.
     cx.begin_move();
     let moved = async {
         if !orphans_to.is_empty() {

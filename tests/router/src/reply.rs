@@ -18,7 +18,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What a command gives.
+/// The result of a command.
 pub(crate) type Answer<T = Document> = Result<T, Failure>;
 
 /// Errors of a server that the router answers itself.

@@ -12,7 +12,7 @@ use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, Document, Timestamp, doc};
 use std::sync::Arc;
 
-/// What a command sent to a shard does.
+/// Whether a command that is sent to a shard reads or writes documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It reads documents.

@@ -1,4 +1,4 @@
-//! What a plan and its application say on a sharded cluster, whose replies a proxy gives.
+//! Plans, and how they are applied, on a sharded cluster, whose replies a proxy gives.
 
 use odm::Error;
 use odm::bson::{Document as Doc, doc};

@@ -1,4 +1,4 @@
-//! What a million operations a second cost over a hundred shards, by the shard key: worked out from the statements that the operations
+//! The cost of a million operations a second over a hundred shards, by the shard key: computed from the statements that the operations
 //! send. The table stands in the guide, and this test compares it.
 
 use mongodb::bson::Document as Doc;
@@ -83,7 +83,7 @@ design!(by_tenant_and_id, (tenant, id), (same(tenant)));
 design!(by_id, (id), ());
 design!(without_same, (tenant, id), ());
 
-/// What an operation costs.
+/// The cost of an operation.
 #[derive(Debug, PartialEq)]
 struct Cost {
     /// How many statements the shards execute.

@@ -166,7 +166,7 @@ async fn of_tenant(odm: &Odm, tenant: &str) -> odm::Result<(Customer, Order)> {
     Ok((kate, first))
 }
 
-/// What a handle without a scope does with documents that it has.
+/// The operations of a handle without a scope on documents at hand.
 async fn with_documents(odm: &Odm, kate: &Customer, first: &Order) -> odm::Result<()> {
     let (customers, orders) = (odm.collection::<Customer>(), odm.collection::<Order>());
     assert!(customers.get(kate).await?.is_some());

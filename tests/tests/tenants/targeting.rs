@@ -73,7 +73,7 @@ fn row(operation: &Operation) -> &'static str {
     collation.or(methods.first()).copied().unwrap_or_default()
 }
 
-/// What a statement of a command does.
+/// The kind of a statement: an insert, an update, a deletion, a read or a join.
 fn kind(command: &Doc, statement: &Statement) -> String {
     if statement.refusal == Some(Refusal::Joined) {
         return "join".to_owned();

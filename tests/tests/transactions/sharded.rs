@@ -69,7 +69,7 @@ fn a_read_behind_a_commit_on_a_sharded_cluster_waits_for_its_time() {
     with_db(async |t| {
         let direct = stocked(&t).await;
         let (odm, proxy, sent) = routed(&t, models()).await;
-        // What a handle asks once.
+        // The handle asks once for the version of the server and for the declarations.
         odm.check_models().await.unwrap();
         // Without a transaction before it, no read of the application waits. Those of the library see the commits of others.
         let before = asked(&odm, &sent).await;

@@ -2,7 +2,7 @@
 //! the collections alone, as `mongos` 4.9 does.
 //!
 //! The values of the key are read from the filter of a statement (`key_values.rs`), or from the document of an insert or a replacement.
-//! What a router of that version refuses because of the key is told beside that, with the first version that takes it.
+//! A statement that a router of that version refuses because of the key has the reason beside that, with the first version that takes it.
 //!
 //! One case differs: for a text in a hashed field, `mongos` asks the shard of its hash also under a collation, and misses texts that
 //! the collation takes for equal. Here that is a broadcast.
@@ -186,7 +186,7 @@ struct Found<'k> {
     statements: Vec<Statement>,
 }
 
-/// What an update sets.
+/// Whether an update has operators, or a document that replaces the stored one.
 enum Change<'c> {
     Operators,
     Replacement(&'c Document),

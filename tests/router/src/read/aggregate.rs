@@ -269,7 +269,7 @@ impl Pipeline<'_> {
             let stages = self.on_shard(cx, 0, &stages);
             cx.read_all(0, self.command(collection, stages)).await?
         } else {
-            // What a shard alone knows of itself is the first stage there.
+            // The first stage reads statistics, which each shard has of itself alone.
             let number = if is_of_shards { 1 } else { number };
             let of_shard = |shard: usize| match is_of_shards {
                 true => (

@@ -96,7 +96,7 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("write concern that no shard fulfils, one shard", "the same"),
 ];
 
-/// What an entry needs besides its collections in their first state.
+/// The preparation of an entry, besides its collections in their first state.
 const PREPARED: &[(&str, &str)] = &[
     (
         "shardCollection with data, without index",
@@ -413,7 +413,7 @@ fn replaced(value: &Bson, from: &str, to: &str) -> Bson {
 
 /// Notes where a reply lacks what is expected. Of errors that the backing server words itself only the codes are compared.
 fn compare(path: &str, expected: &Bson, got: &Bson, is_of_server: bool, differences: &mut Vec<String>) {
-    /// What a server measures, or adds on its own.
+    /// Fields that a server measures, or adds on its own.
     const NOT_COMPARED: &[&str] = &[
         "uuid",
         "collectionUUID",

@@ -32,7 +32,7 @@ async fn events(cluster: &mut Cluster, id: i64, number: usize) -> Vec<Document> 
     all
 }
 
-/// What an event tells: its kind, its namespace and the key of its document.
+/// The content of an event: its kind, its namespace and the key of its document.
 fn told(event: &Document) -> (String, Document, Document) {
     let part = |name: &str| event.get_document(name).cloned().unwrap_or_default();
     (

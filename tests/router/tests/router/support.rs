@@ -153,7 +153,7 @@ impl Cluster {
         found(&reply)
     }
 
-    /// What a shard stores, read past the router.
+    /// The documents of a shard, read past the router.
     pub async fn stored(&self, shard: usize, collection: &str) -> Vec<Document> {
         let uri = server();
         let hosts = uri
