@@ -338,7 +338,7 @@ fn another_key_is_left_alone_and_told_with_the_command_that_changes_it() {
         let told = "`shops`: it is distributed by { \"tenant\": 1 }, declared { \"tenant\": \"hashed\" }";
         assert!(notes.contains(told), "{notes}");
         assert!(
-            notes.contains("the index `tenant_1` on tenant, of the shard key"),
+            notes.contains("the index `tenant_1` on tenant, which is that of the shard key"),
             "{notes}"
         );
         let warning = plan.warning().unwrap();
