@@ -685,6 +685,10 @@ pub mod watch {
     };
 }
 
+#[doc(inline)]
+pub use crate::upkeep::migrate;
+pub use crate::upkeep::migrate::Migrations;
+
 /// Many small values in pages: the buckets of [`Odm::buckets`].
 pub mod buckets {
     pub use crate::api::bucket::{Bucketed, Buckets, ByCount, ByTime, Timed};

@@ -43,6 +43,15 @@ pub(crate) fn unavailable(error: &mongodb::error::Error) -> Option<bool> {
     Some(may_have_written && !nothing)
 }
 
+/// The server's code of a failure.
+pub(crate) fn error_code(error: &mongodb::error::Error) -> Option<i32> {
+    match &*error.kind {
+        ErrorKind::Command(command) => Some(command.code),
+        ErrorKind::Write(WriteFailure::WriteError(write)) => Some(write.code),
+        _ => None,
+    }
+}
+
 /// `NotWritablePrimary`, `NotPrimaryNoSecondaryOk`, `NotPrimaryOrSecondary`, and what older servers call the first: the server
 /// refuses the operation before it begins.
 fn is_refused_at_once(code: i32) -> bool {

@@ -864,6 +864,42 @@ pub(crate) fn between(meta: &DocumentMeta, behind: Option<&Bson>, up_to: &Bson) 
     all([self::after_id(meta, behind), end])
 }
 
+/// The documents behind the first id and up to the second one, of a collection whose ids may be of several types.
+pub(crate) fn between_ids(behind: Option<&Bson>, up_to: &Bson) -> Document {
+    let types =
+        |names: &mut dyn Iterator<Item = &&'static str>| -> Vec<&'static str> { names.copied().collect() };
+    let end = type_of(up_to);
+    let Some(behind) = behind else {
+        let earlier = types(&mut TYPES.iter().take_while(|name| **name != end));
+        let before = doc! { "_id": { "$lte": up_to } };
+        return if earlier.is_empty() {
+            before
+        } else {
+            doc! { "$or": [before, { "_id": { "$type": earlier } }] }
+        };
+    };
+    let begin = type_of(behind);
+    if begin == end {
+        return doc! { "_id": { "$gt": behind, "$lte": up_to } };
+    }
+    // `$gt` and `$lte` compare with values of the same type only.
+    let between = types(
+        &mut TYPES
+            .iter()
+            .skip_while(|name| **name != begin)
+            .skip(1)
+            .take_while(|name| **name != end),
+    );
+    let mut parts = vec![
+        doc! { "_id": { "$gt": behind } },
+        doc! { "_id": { "$lte": up_to } },
+    ];
+    if !between.is_empty() {
+        parts.push(doc! { "_id": { "$type": between } });
+    }
+    doc! { "$or": parts }
+}
+
 /// Whether all ids are of one type.
 fn has_one_type(meta: &DocumentMeta) -> bool {
     let id = fields(meta)

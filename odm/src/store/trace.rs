@@ -372,6 +372,8 @@ pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
         Error::InsertMany { .. } => "InsertMany",
         Error::Bulk { .. } => "Bulk",
         Error::Models { .. } => "Models",
+        Error::Step { .. } => "Step",
+        Error::Migrations { .. } => "Migrations",
         Error::Unsupported { .. } => "Unsupported",
         Error::UnknownCopies { .. } => "UnknownCopies",
         Error::UnknownReferences { .. } => "UnknownReferences",

@@ -10,6 +10,7 @@ pub(crate) mod copies;
 pub(crate) mod expiry;
 pub(crate) mod follow;
 pub(crate) mod inspect;
+pub mod migrate;
 pub(crate) mod orphans;
 pub(crate) mod position;
 pub(crate) mod reconcile;

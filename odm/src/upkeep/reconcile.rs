@@ -21,6 +21,7 @@ use crate::rules::link::count;
 use crate::rules::needed;
 use crate::rules::pending::first_version;
 use crate::store::action::Action;
+use crate::store::batch::document_id;
 use crate::store::cx::Cx;
 use crate::store::each::{WriteReport, but_for_the_deployment, passes};
 use crate::store::fields::at;
@@ -496,6 +497,18 @@ fn in_transaction(event: &Event) -> Option<(i64, Vec<u8>, &str, Key)> {
 }
 
 impl ByOthers {
+    /// Changes of these documents in any of their fields.
+    fn of(graph: &Graph, meta: &DocumentMeta, ids: HashSet<Key>) -> ByOthers {
+        let if_any = |is: bool| if is { ids.clone() } else { HashSet::new() };
+        ByOthers {
+            sources: if_any(graph.copied(meta).next().is_some()),
+            linked: if_any(graph.is_linked(meta)),
+            buckets: if_any(meta.bucket.is_some()),
+            ids,
+            ..ByOthers::default()
+        }
+    }
+
     /// Notes a change. `has_moved`: the same transaction has deleted the document that is inserted.
     fn note(
         &mut self,
@@ -583,6 +596,75 @@ impl ByOthers {
             None => self.lost = true,
         }
     }
+}
+
+/// Whether something is kept true of documents, in others or in themselves.
+pub(crate) fn is_followed(graph: &Graph, meta: &DocumentMeta) -> bool {
+    graph.is_depended_on(meta) || meta.bucket.is_some()
+}
+
+/// Repairs what a change of documents has left stale that was made without the rules, given as they were with the
+/// [fields that are compared](needed_to_compare). Those that are as they were are left out.
+///
+/// # Errors
+/// As [`repair`].
+pub(crate) async fn follow_change(
+    cx: &Cx<'_>,
+    meta: &'static DocumentMeta,
+    mut before: Vec<RawDocumentBuf>,
+) -> Result<()> {
+    let graph = cx.odm.graph();
+    let ids: Vec<Bson> = before.iter().map(document_id).collect();
+    let now = cx
+        .every(
+            meta,
+            doc! { "_id": { "$in": ids } },
+            needed_to_compare(graph, meta),
+        )
+        .await?;
+    let now: HashMap<Key, RawDocumentBuf> = now
+        .into_iter()
+        .map(|document| (Key::of_bson(&document_id(&document)), document))
+        .collect();
+    before.retain(|document| now.get(&Key::of_bson(&document_id(document))) != Some(document));
+    let keys: HashSet<Key> = before
+        .iter()
+        .map(|document| Key::of_bson(&document_id(document)))
+        .collect();
+    repair(
+        cx,
+        meta,
+        ByOthers {
+            before,
+            ..ByOthers::of(graph, meta, keys)
+        },
+    )
+    .await
+}
+
+/// The same of documents of which it is not known what they were.
+///
+/// # Errors
+/// As [`repair`].
+pub(crate) async fn follow_unknown(
+    cx: &Cx<'_>,
+    meta: &'static DocumentMeta,
+    documents: &[RawDocumentBuf],
+) -> Result<()> {
+    let graph = cx.odm.graph();
+    let keys = documents
+        .iter()
+        .map(|document| Key::of_bson(&document_id(document)));
+    let lost = graph.derived_from(meta).next().is_some();
+    repair(
+        cx,
+        meta,
+        ByOthers {
+            lost,
+            ..ByOthers::of(graph, meta, keys.collect())
+        },
+    )
+    .await
 }
 
 /// Repairs everything that these writes have left stale, as far as possible: a refusal of one document stops neither the others
@@ -724,7 +806,7 @@ fn is_counted(event: &Event) -> bool {
     })
 }
 
-fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {
+pub(crate) fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {
     let mut fields = needed(graph, meta);
     for edge in graph.copying(meta) {
         fields.extend(Copies { edge }.projection());

@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 use super::failure::Failure;
+use super::migrate::{MigrateCommand, Rate};
 use crate::tools::edges::CopyKind;
 use crate::{Consistency, Odm};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -40,6 +41,14 @@ pub(super) enum CliCommand {
         /// Go on although the database holds copies that the models lack, and that writes of this program leave stale.
         #[arg(long)]
         allow_unknown: bool,
+    },
+    /// Apply the steps from one version of the documents to the next.
+    Migrate {
+        /// Change at most this number of documents a second, from now on; `full`: without a pause.
+        #[arg(long, value_name = "DOCUMENTS")]
+        rate: Option<Rate>,
+        #[command(subcommand)]
+        command: Option<MigrateCommand>,
     },
     /// Find faults in references and copies.
     Audit {
@@ -93,6 +102,7 @@ impl CliCommand {
         match self {
             CliCommand::Plan { .. } => "plan",
             CliCommand::Sync { .. } => "sync",
+            CliCommand::Migrate { .. } => "migrate",
             CliCommand::Audit { .. } => "audit",
             CliCommand::Repair { .. } => "repair",
             CliCommand::Recover => "recover",

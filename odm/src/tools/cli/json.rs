@@ -1,12 +1,13 @@
 //! The results as JSON, in the shapes that the module's documentation lists.
 
+use crate::migrate::{Migrated, MigrationStatus, StepState};
 use crate::schema::{Applied, Change, Plan, SharedValues, Violations};
 use crate::tools::edges::{CopyKind, Edges, ReferenceKind};
 use crate::{
     Audit, AuditedCopies, AuditedReference, Backfilled, DuplicateIds, Findings, Recovered, RepairKind,
     Repaired,
 };
-use mongodb::bson::Bson;
+use mongodb::bson::{Bson, DateTime};
 use serde_json::{Map, Value, json};
 
 /// The fields that every result has, and its own.
@@ -266,5 +267,65 @@ pub(super) fn edges(edges: &Edges) -> Value {
         "documents": documents.collect::<Vec<_>>(),
         "references": references.collect::<Vec<_>>(),
         "copies": copies.collect::<Vec<_>>(),
+    })
+}
+
+pub(super) fn migration_status(status: &MigrationStatus) -> Value {
+    let steps = status.steps.iter().map(|step| {
+        let changes = step.changes.iter().map(|change| {
+            let samples = change.samples.iter().map(|sample| {
+                let after = sample
+                    .after
+                    .clone()
+                    .map_or(Value::Null, |after| bson(&after.into()));
+                json!({ "before": bson(&sample.before.clone().into()), "after": after })
+            });
+            json!({
+                "collection": change.collection,
+                "words": change.words,
+                "documents": change.documents,
+                "samples": samples.collect::<Vec<_>>(),
+            })
+        });
+        let time = |at: Option<DateTime>| at.and_then(|at| at.try_to_rfc3339_string().ok());
+        json!({
+            "name": step.name,
+            "state": match step.state {
+                StepState::Applied => "applied",
+                StepState::Begun => "begun",
+                StepState::Open => "open",
+            },
+            "has_down": step.has_down,
+            "documents": step.documents,
+            "begun": time(step.begun),
+            "applied": time(step.applied),
+            "changes": changes.collect::<Vec<_>>(),
+        })
+    });
+    let running = status.running.as_ref().map(|running| {
+        json!({
+            "name": running.name,
+            "down": running.down,
+            "change": running.change,
+            "pass": running.pass,
+            "documents": running.documents,
+            "total": running.total,
+            "is_running": running.is_running,
+        })
+    });
+    json!({
+        "steps": steps.collect::<Vec<_>>(),
+        "ahead": status.ahead,
+        "problems": status.problems,
+        "running": running,
+        "rate": status.rate,
+    })
+}
+
+pub(super) fn migrated(migrated: &Migrated) -> Value {
+    json!({
+        "applied": migrated.applied,
+        "taken_back": migrated.taken_back,
+        "documents": migrated.documents,
     })
 }

@@ -1,4 +1,4 @@
-//! The command line that an application gets in one line: `plan`, `sync`, `audit`, `repair`, `recover`, `backfill`, `forget`
+//! The command line that an application gets in one line: `plan`, `sync`, `migrate`, `audit`, `repair`, `recover`, `backfill`, `forget`
 //! and `edges` for its models.
 //!
 //! With the feature `cli`:
@@ -28,6 +28,7 @@
 //! | `recover` | applies the pending work of processes that ended | [`Odm::recover`] |
 //! | `backfill` | fills in copies, computed fields, bucket summaries and the other sides of two-way references in documents that are older than the declaration, and continues where it was interrupted; `--all` also those that were filled before, `--snapshots` also missing snapshots, from the current values of the sources; `--at-once` does not wait for processes that have read older declarations | [`Odm::backfill`], [`Backfilling::again`](crate::Backfilling::again), [`Backfilling::snapshots`](crate::Backfilling::snapshots), [`Backfilling::at_once`](crate::Backfilling::at_once) |
 //! | `forget` | removes the stored declarations of copies and references that the models don't declare any more; shows them and asks, unless `--yes` is given | [`Odm::forget_copies`] |
+//! | `migrate` | applies the steps from one version to the next: `status`, `plan`, `up`, `down`; `--rate N` changes how many documents a second a run changes at most, also one that is under way | [`Odm::migrate`] |
 //! | `edges` | draws the models: `--format text`, `mermaid` or `svg`, into a file with `--output` | [`Odm::edges`] |
 //!
 //! # Exit codes
@@ -35,7 +36,7 @@
 //! | code | means |
 //! | --- | --- |
 //! | 0 | done, and nothing is wrong |
-//! | 1 | something is wrong with the data: `audit` found faults, `repair` left some, the user answered no to `repair` or `forget`, existing documents or indexes prevent `sync`, or `plan --check` found something to change or to backfill, or copies that the models lack |
+//! | 1 | something is wrong with the data: `audit` found faults, `repair` left some, the user answered no to `repair` or `forget`, existing documents or indexes prevent `sync`, or `plan --check` found something to change or to backfill, or copies that the models lack, or `migrate status --check` found steps that are not applied |
 //! | 2 | the command failed, or a part of it: wrong arguments, a server that does not answer, copies that the models lack (`sync`), any other error; `recover`, `backfill` and `repair` also where one document could not be written, though everything else was done |
 //!
 //! # JSON
@@ -53,6 +54,7 @@
 //! | `recover` | `documents`: how many had pending work; `copies`: in how many copies were updated; `oldest_s`: the age of the oldest pending work in seconds, or null |
 //! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were filled |
 //! | `forget` | `forgotten`: what the database knew and the models lack, as of `plan`, and names of references |
+//! | `migrate` | of `status` and `plan`: `steps`: an array of `{ name, state, has_down, documents, begun, applied, changes }` with `state` one of `applied`, `begun`, `open`, and each change `{ collection, words, documents, samples }`; `ahead`, `problems`: texts; `running`: `{ name, down, change, pass, documents, total, is_running }` or null; `rate`: a number or null. Of `up` and `down`: `applied`, `taken_back`: names; `documents` |
 //! | `edges` | `documents`: `{ name, collection, append_only, bucket }`, where `bucket` is `{ items, size, per }` or null; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
 //!
 //! A change is `{ kind, collection, words }` with `kind` one of `create_collection`, `set_validator`, `create_index`,
@@ -76,10 +78,11 @@
 mod args;
 mod failure;
 mod json;
+mod migrate;
 mod progress;
 
 use crate::schema::{Applied, plural};
-use crate::{Audit, Backfilled, Odm, Recovered, Repaired};
+use crate::{Audit, Backfilled, Migrations, Odm, Recovered, Repaired};
 use args::{ChosenArguments, Cli, CliCommand, Format};
 use clap::Parser;
 use failure::{CLEAN, FAILED, Failure, WRONG};
@@ -97,8 +100,8 @@ use std::process::ExitCode;
 /// odm::cli::run(odm).await
 /// # }
 /// ```
-pub async fn run(odm: Odm) -> ExitCode {
-    run_from(odm, std::env::args_os()).await
+pub async fn run(program: impl Into<Program>) -> ExitCode {
+    run_from(program, std::env::args_os()).await
 }
 
 /// The same with arguments of the caller's own, the first of which is the name of the program.
@@ -109,7 +112,10 @@ pub async fn run(odm: Odm) -> ExitCode {
 /// odm::cli::run_from(odm, ["manage", "audit", "--sample", "1000"]).await
 /// # }
 /// ```
-pub async fn run_from<A: Into<OsString> + Clone>(odm: Odm, args: impl IntoIterator<Item = A>) -> ExitCode {
+pub async fn run_from<A: Into<OsString> + Clone>(
+    program: impl Into<Program>,
+    args: impl IntoIterator<Item = A>,
+) -> ExitCode {
     let (mut out, mut err) = (io::stdout(), io::stderr());
     let mut answers = BufReader::new(io::stdin());
     let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
@@ -118,7 +124,7 @@ pub async fn run_from<A: Into<OsString> + Clone>(odm: Odm, args: impl IntoIterat
     if asks {
         streams = streams.answers(&mut answers);
     }
-    ExitCode::from(run_with(odm, args, &mut streams).await)
+    ExitCode::from(run_with(program, args, &mut streams).await)
 }
 
 /// The same with input and output of the caller's own: for tests, or a program that shows them elsewhere. Gives the exit
@@ -135,10 +141,12 @@ pub async fn run_from<A: Into<OsString> + Clone>(odm: Odm, args: impl IntoIterat
 /// # }
 /// ```
 pub async fn run_with<A: Into<OsString> + Clone>(
-    odm: Odm,
+    program: impl Into<Program>,
     args: impl IntoIterator<Item = A>,
     streams: &mut Streams<'_>,
 ) -> u8 {
+    let program = program.into();
+    let odm = &program.odm;
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
@@ -154,7 +162,7 @@ pub async fn run_with<A: Into<OsString> + Clone>(
             };
         }
     };
-    let done = match execute(&odm, &cli.command, streams).await {
+    let done = match execute(&program, &cli.command, streams).await {
         Ok(done) => done,
         Err(error) => CommandEnd {
             code: error.code,
@@ -163,10 +171,43 @@ pub async fn run_with<A: Into<OsString> + Clone>(
             error: Some(error.message),
         },
     };
-    match done.show(&odm, &cli, streams) {
+    match done.show(odm, &cli, streams) {
         Ok(code) => code,
         // The reader of the output is gone, or a disk is full.
         Err(_) => FAILED,
+    }
+}
+
+/// What the command line is for: the handle of the application, and its [steps](crate::migrate) if it has any.
+///
+/// ```no_run
+/// # use samples::model::*;
+/// # mod migrations { pub fn all() -> odm::Migrations { odm::migrations![] } }
+/// # async fn example(odm: Odm) -> std::process::ExitCode {
+/// odm::cli::run((odm, migrations::all())).await
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Program {
+    odm: Odm,
+    migrations: Option<Migrations>,
+}
+
+impl From<Odm> for Program {
+    fn from(odm: Odm) -> Program {
+        Program {
+            odm,
+            migrations: None,
+        }
+    }
+}
+
+impl From<(Odm, Migrations)> for Program {
+    fn from((odm, migrations): (Odm, Migrations)) -> Program {
+        Program {
+            odm,
+            migrations: Some(migrations),
+        }
     }
 }
 
@@ -266,8 +307,17 @@ impl CommandEnd {
     }
 }
 
-async fn execute(odm: &Odm, command: &CliCommand, streams: &mut Streams<'_>) -> Result<CommandEnd, Failure> {
+async fn execute(
+    program: &Program,
+    command: &CliCommand,
+    streams: &mut Streams<'_>,
+) -> Result<CommandEnd, Failure> {
+    let odm = &program.odm;
     match command {
+        CliCommand::Migrate { rate, command } => {
+            let steps = program.migrations.as_ref();
+            migrate::execute(odm, steps, command.as_ref(), *rate, streams).await
+        }
         CliCommand::Plan { check } => {
             let plan = watched(streams.progress, "comparing", None, odm.plan()).await?;
             let is_refused = !plan.unknown().is_empty() && !odm.allows_unknown();

@@ -1,0 +1,165 @@
+//! The command `migrate`: the steps of the application, on its database.
+
+use super::failure::{CLEAN, Failure, WRONG};
+use super::progress::watched;
+use super::{CommandEnd, Streams, json};
+use crate::migrate::{Migrated, Migrations, RunningStep};
+use crate::{Odm, Result};
+use clap::Subcommand;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often a line tells how far a run is, where there is no bar.
+const EVERY: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Subcommand)]
+pub(super) enum MigrateCommand {
+    /// Show which steps are applied, and how many documents need the others. It needs no right to write.
+    Status {
+        /// Exit with 1 if a step is still to be applied, or can't be.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Show the same with a few documents before and after each change.
+    Plan,
+    /// Apply the steps that are open. Where another process does so, wait for it.
+    Up {
+        /// Apply this step as the last one.
+        #[arg(long, value_name = "STEP")]
+        to: Option<String>,
+    },
+    /// Take back the step that was applied last.
+    Down {
+        /// Take back all steps behind this one.
+        #[arg(long, value_name = "STEP")]
+        to: Option<String>,
+    },
+}
+
+/// A rate on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rate {
+    Default,
+    Documents(u64),
+}
+
+impl std::str::FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Rate, String> {
+        match text {
+            "default" => Ok(Rate::Default),
+            "full" => Ok(Rate::Documents(0)),
+            number => match number.parse() {
+                Ok(0) => {
+                    Err("a run needs at least one document a second; `full` is without a pause".to_owned())
+                }
+                Ok(rate) => Ok(Rate::Documents(rate)),
+                Err(_) => Err("a number of documents a second, `full` or `default`".to_owned()),
+            },
+        }
+    }
+}
+
+pub(super) async fn execute(
+    odm: &Odm,
+    migrations: Option<&Migrations>,
+    command: Option<&MigrateCommand>,
+    rate: Option<Rate>,
+    streams: &mut Streams<'_>,
+) -> Result<CommandEnd, Failure> {
+    let Some(migrations) = migrations else {
+        return Err(Failure::new(
+            "this program lists no steps: pass them, `odm::cli::run((odm, migrations::all()))`",
+        ));
+    };
+    let migrating = odm.migrate(migrations.clone());
+    if let Some(rate) = rate {
+        let documents = match rate {
+            Rate::Default => None,
+            Rate::Documents(documents) => Some(documents),
+        };
+        migrating.set_rate(documents).await?;
+    }
+    match command {
+        None => {
+            let status = migrating.status().await?;
+            let text = match status.rate {
+                None => "the rate is the default: a run rests for three quarters of the time that it works"
+                    .to_owned(),
+                Some(0) => "the rate is full: a run does not rest".to_owned(),
+                Some(rate) => format!("the rate is {rate} documents a second"),
+            };
+            Ok(CommandEnd::new(CLEAN, text, json::migration_status(&status)))
+        }
+        Some(MigrateCommand::Status { check }) => {
+            let status = watched(streams.progress, "counting", None, migrating.status()).await?;
+            let is_wrong = status.open().next().is_some() || !status.problems.is_empty();
+            let code = if *check && is_wrong { WRONG } else { CLEAN };
+            Ok(CommandEnd::new(code, &status, json::migration_status(&status)))
+        }
+        Some(MigrateCommand::Plan) => {
+            let status = watched(streams.progress, "counting", None, migrating.plan()).await?;
+            Ok(CommandEnd::new(CLEAN, &status, json::migration_status(&status)))
+        }
+        Some(MigrateCommand::Up { to }) => run(odm, migrations, to.as_deref(), false, streams).await,
+        Some(MigrateCommand::Down { to }) => run(odm, migrations, to.as_deref(), true, streams).await,
+    }
+}
+
+/// Applies steps, or takes them back, and shows how far that is.
+async fn run(
+    odm: &Odm,
+    migrations: &Migrations,
+    to: Option<&str>,
+    down: bool,
+    streams: &mut Streams<'_>,
+) -> Result<CommandEnd, Failure> {
+    let changed = Arc::new(AtomicU64::new(0));
+    let (told, mut steps) = tokio::sync::mpsc::unbounded_channel::<RunningStep>();
+    let seen = changed.clone();
+    let mut migrating = odm.migrate(migrations.clone()).on_progress(move |step| {
+        seen.store(step.documents, Ordering::Relaxed);
+        drop(told.send(step));
+    });
+    if let Some(to) = to {
+        migrating = migrating.to(to);
+    }
+    let work = async {
+        if down {
+            migrating.down().await
+        } else {
+            migrating.up().await
+        }
+    };
+    let what = if down { "taking back" } else { "applying" };
+    let so_far = Some((changed, 0));
+    let mut work = std::pin::pin!(watched(streams.progress, what, so_far, work));
+    let mut last = Instant::now();
+    let migrated: Migrated = loop {
+        tokio::select! {
+            migrated = &mut work => break migrated?,
+            Some(step) = steps.recv() => {
+                if !streams.progress && last.elapsed() >= EVERY {
+                    last = Instant::now();
+                    writeln!(streams.err, "{step}").map_err(crate::Error::application)?;
+                }
+            }
+        }
+    };
+    Ok(CommandEnd::new(CLEAN, &migrated, json::migrated(&migrated)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_or_a_word() {
+        assert_eq!("500".parse(), Ok(Rate::Documents(500)));
+        assert_eq!("full".parse(), Ok(Rate::Documents(0)));
+        assert_eq!("default".parse(), Ok(Rate::Default));
+        assert!("0".parse::<Rate>().is_err() && "-1".parse::<Rate>().is_err());
+    }
+}

@@ -1,0 +1,295 @@
+//! The collection of migrations: which steps are applied, which one runs and how far it is, and the lease of the process that runs it.
+//!
+//! The lease is taken before the first statement of a step, and judged by the clock of the server alone. Each batch is a transaction that
+//! writes the lease as its first write, on the condition that it is still that of this process. So a process that was held up writes nothing
+//! after another one has taken over: `tests/protocol/src/migrations.rs`.
+
+use crate::store::core::act;
+use crate::store::cx::Cx;
+use crate::{Odm, Result};
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::options::{CollectionOptions, ReadConcern, ReturnDocument, SelectionCriteria, WriteConcern};
+use std::time::Duration;
+
+/// Where steps and their progress are stored.
+pub(crate) const COLLECTION: &str = "_odm_migrations";
+
+/// The document with the lease.
+const RUNNER: &str = "runner";
+
+/// How long a process may be silent until another one takes over.
+pub(crate) const LEASE: Duration = Duration::from_secs(3);
+
+/// How far a step is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct StepProgress {
+    pub(crate) step: String,
+    /// Whether it is taken back.
+    pub(crate) down: bool,
+    /// The position of the change among those of the step.
+    pub(crate) change: i64,
+    /// How often the collection has been gone through.
+    pub(crate) pass: i64,
+    /// The id before the last batch. What follows from the batch, in other documents, may be open.
+    pub(crate) from: Option<Bson>,
+    /// The last id of the last batch.
+    pub(crate) last: Option<Bson>,
+    /// Where the pass ends.
+    pub(crate) end: Option<Bson>,
+    /// How many documents were changed.
+    pub(crate) documents: i64,
+    /// How many documents needed the change when the pass began.
+    pub(crate) total: i64,
+}
+
+impl StepProgress {
+    fn of(document: &Document) -> Option<StepProgress> {
+        let number = |name| document.get_i64(name).unwrap_or_default();
+        Some(StepProgress {
+            step: document.get_str("step").ok()?.to_owned(),
+            down: document.get_bool("down").unwrap_or_default(),
+            change: number("change"),
+            pass: number("pass"),
+            from: document.get("from").cloned(),
+            last: document.get("last").cloned(),
+            end: document.get("end").cloned(),
+            documents: number("documents"),
+            total: number("total"),
+        })
+    }
+
+    fn to_document(&self) -> Document {
+        let mut document = doc! {
+            "step": &self.step, "down": self.down, "change": self.change, "pass": self.pass, "documents": self.documents,
+            "total": self.total,
+        };
+        let ids = [("from", &self.from), ("last", &self.last), ("end", &self.end)];
+        document.extend(
+            ids.into_iter()
+                .filter_map(|(name, id)| Some((name.to_owned(), id.clone()?))),
+        );
+        document
+    }
+}
+
+/// What the document with the lease says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunnerState {
+    pub(crate) progress: Option<StepProgress>,
+    /// At most this number of documents a second; `0` without a pause.
+    pub(crate) rate: Option<i64>,
+    /// The time of the server when it was written.
+    pub(crate) beat: Option<DateTime>,
+}
+
+impl RunnerState {
+    fn of(document: &Document) -> RunnerState {
+        RunnerState {
+            progress: document.get_document("progress").ok().and_then(StepProgress::of),
+            rate: document.get_i64("rate").ok(),
+            beat: document.get_datetime("beat").ok().copied(),
+        }
+    }
+}
+
+pub(crate) fn collection(odm: &Odm) -> mongodb::Collection<Document> {
+    let options = CollectionOptions::builder()
+        .read_concern(ReadConcern::majority())
+        .write_concern(WriteConcern::majority())
+        .selection_criteria(crate::store::core::PRIMARY)
+        .build();
+    odm.database().collection_with_options(COLLECTION, options)
+}
+
+/// The stages that write the lease.
+fn lease(token: ObjectId, more: Document) -> Vec<Document> {
+    let milliseconds = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
+    let until = doc! { "$toDate": { "$add": [{ "$toLong": "$$NOW" }, milliseconds] } };
+    let mut set = doc! { "token": token, "until": until, "beat": "$$NOW" };
+    set.extend(more);
+    vec![doc! { "$set": set }]
+}
+
+/// Takes the lease if no other process has it. One round trip, and two more the first time.
+pub(crate) async fn take(odm: &Odm, token: ObjectId) -> Result<Option<RunnerState>> {
+    let runs = collection(odm);
+    let is_free = doc! { "_id": RUNNER, "$expr": { "$lte": ["$until", "$$NOW"] } };
+    for _ in 0..2 {
+        let taken = runs
+            .find_one_and_update(is_free.clone(), lease(token, Document::new()))
+            .return_document(ReturnDocument::After)
+            .await?;
+        if let Some(taken) = taken {
+            return Ok(Some(RunnerState::of(&taken)));
+        }
+        let new = doc! { "_id": RUNNER, "until": DateTime::from_millis(0) };
+        match runs.insert_one(new).await {
+            Ok(_) => {}
+            Err(error) if is_duplicate(&error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+fn is_duplicate(error: &mongodb::error::Error) -> bool {
+    use mongodb::error::{ErrorKind, WriteFailure};
+    matches!(&*error.kind, ErrorKind::Write(WriteFailure::WriteError(write)) if write.code == 11000)
+}
+
+/// Writes the lease and, if there is one, the progress. `None` where another process has taken it. One round trip.
+pub(crate) async fn write(
+    cx: &Cx<'_>,
+    token: ObjectId,
+    progress: Option<&StepProgress>,
+) -> Result<Option<RunnerState>> {
+    let runs = collection(cx.odm);
+    let is_own = doc! { "_id": RUNNER, "token": token };
+    // A stage replaces the document of the progress, whose fields may be fewer than before.
+    let more = progress.map(|progress| doc! { "progress": { "$literal": progress.to_document() } });
+    let update = lease(token, more.unwrap_or_default());
+    cx.trip();
+    let written = act!(cx, modify, {
+        runs.find_one_and_update(is_own, update)
+            .return_document(ReturnDocument::After)
+    });
+    let written = written?;
+    Ok(written.as_ref().map(RunnerState::of))
+}
+
+/// Gives the lease back, so that another process does not wait for its end.
+pub(crate) async fn release(odm: &Odm, token: ObjectId) -> Result<()> {
+    let free = doc! { "$set": { "until": DateTime::from_millis(0) } };
+    collection(odm)
+        .update_one(doc! { "_id": RUNNER, "token": token }, free)
+        .await?;
+    Ok(())
+}
+
+/// Sets the rate of the process that runs, and of those that run later. `None`: the default.
+pub(crate) async fn set_rate(odm: &Odm, rate: Option<i64>) -> Result<()> {
+    let update = match rate {
+        Some(rate) => {
+            doc! { "$set": { "rate": rate }, "$setOnInsert": { "until": DateTime::from_millis(0) } }
+        }
+        None => doc! { "$unset": { "rate": "" }, "$setOnInsert": { "until": DateTime::from_millis(0) } },
+    };
+    let runs = collection(odm);
+    runs.update_one(doc! { "_id": RUNNER }, update)
+        .upsert(true)
+        .await?;
+    Ok(())
+}
+
+/// What the document with the lease says, and whether a process has it. One round trip, which needs no right to write.
+pub(crate) async fn look(odm: &Odm) -> Result<(RunnerState, bool)> {
+    let is_held = doc! { "$gt": ["$until", "$$NOW"] };
+    let pipeline = [
+        doc! { "$match": { "_id": RUNNER } },
+        doc! { "$addFields": { "held": is_held } },
+    ];
+    let mut found = collection(odm).aggregate(pipeline).await?;
+    if !found.advance().await? {
+        return Ok((RunnerState::default(), false));
+    }
+    let found: Document = found.deserialize_current()?;
+    Ok((
+        RunnerState::of(&found),
+        found.get_bool("held").unwrap_or_default(),
+    ))
+}
+
+/// The heartbeat as one member of the replica set has it.
+pub(crate) async fn beat_of(odm: &Odm, member: &str) -> Result<Option<DateTime>> {
+    let member = member.to_owned();
+    let is_member = move |server: &mongodb::ServerInfo<'_>| server.address().to_string() == member;
+    let criteria = SelectionCriteria::Predicate(std::sync::Arc::new(is_member));
+    let found = odm
+        .database()
+        .collection::<Document>(COLLECTION)
+        .find_one(doc! { "_id": RUNNER })
+        .selection_criteria(criteria)
+        .read_concern(ReadConcern::local())
+        .await?;
+    Ok(found.and_then(|found| found.get_datetime("beat").ok().copied()))
+}
+
+/// A step, as the database has it.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredStep {
+    pub(crate) name: String,
+    /// Its position among the steps when it was begun.
+    pub(crate) number: i64,
+    pub(crate) is_done: bool,
+    /// Its changes in words.
+    pub(crate) changes: Vec<String>,
+    /// How many documents were changed.
+    pub(crate) documents: i64,
+    pub(crate) begun: Option<DateTime>,
+    pub(crate) done: Option<DateTime>,
+}
+
+/// All steps that the database has, in their order. One round trip.
+pub(crate) async fn stored(odm: &Odm) -> Result<Vec<StoredStep>> {
+    use futures::TryStreamExt;
+    let found = collection(odm)
+        .find(doc! { "number": { "$exists": true } })
+        .sort(doc! { "number": 1 })
+        .await?;
+    let found: Vec<Document> = found.try_collect().await?;
+    let steps = found.iter().filter_map(|step| {
+        let changes = step.get_array("changes").into_iter().flatten();
+        Some(StoredStep {
+            name: step.get_str("_id").ok()?.to_owned(),
+            number: step.get_i64("number").unwrap_or_default(),
+            is_done: step.get_datetime("done").is_ok(),
+            changes: changes
+                .filter_map(|words| words.as_str().map(str::to_owned))
+                .collect(),
+            documents: step.get_i64("documents").unwrap_or_default(),
+            begun: step.get_datetime("begun").ok().copied(),
+            done: step.get_datetime("done").ok().copied(),
+        })
+    });
+    Ok(steps.collect())
+}
+
+/// What becomes of the stored step.
+pub(crate) enum Mark<'s> {
+    Begun {
+        number: i64,
+        changes: &'s [String],
+    },
+    Done {
+        documents: i64,
+    },
+    /// It was taken back.
+    Gone,
+}
+
+/// Stores that a step is begun or done. In a transaction, behind a write of the lease.
+pub(crate) async fn mark(cx: &Cx<'_>, step: &str, mark: &Mark<'_>) -> Result<()> {
+    let runs = collection(cx.odm);
+    let which = doc! { "_id": step };
+    cx.trip();
+    let marked = match mark {
+        Mark::Begun { number, changes } => {
+            let begun = doc! { "begun": { "$ifNull": ["$begun", "$$NOW"] } };
+            // A step that is taken back is no longer done.
+            let set = doc! { "number": *number, "changes": { "$literal": changes.to_vec() } };
+            let update = vec![
+                doc! { "$set": set },
+                doc! { "$set": begun },
+                doc! { "$unset": "done" },
+            ];
+            act!(cx, write, runs.update_one(which, update).upsert(true)).map(drop)
+        }
+        Mark::Done { documents } => {
+            let update = vec![doc! { "$set": { "done": "$$NOW", "documents": *documents } }];
+            act!(cx, write, runs.update_one(which, update)).map(drop)
+        }
+        Mark::Gone => act!(cx, write, runs.delete_one(which)).map(drop),
+    };
+    Ok(marked?)
+}

@@ -1,0 +1,799 @@
+//! Which steps are applied: the status, the plan, and the run of those that are open.
+
+use super::lease::{self, LEASE, Mark, StepProgress, StoredStep};
+use super::run::{self, GuardedWrite, Runner, Told};
+use super::step::StepMode;
+use super::{ListedStep, Migrations, Step};
+use crate::schema::plural;
+use crate::store::trace::Trace;
+use crate::{Error, Odm, Result};
+use futures::future::FutureExt;
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{DateTime, Document};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long a process that waits for the lease sleeps before it asks again.
+const WAIT: Duration = Duration::from_millis(300);
+
+impl Odm {
+    /// The steps of an application on this database: shows what is open, and applies it. Nothing is done until a method of [`Migrating`] is
+    /// awaited. [`Odm::new`] and [`sync`](Odm::sync) never apply steps.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # mod m0001_first { pub async fn up(_: &odm::migrate::Step) -> odm::Result<()> { Ok(()) } }
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let steps = odm::migrations![m0001_first];
+    /// let migrated = odm.migrate(steps).up().await?;
+    /// println!("{migrated}");
+    /// # Ok(()) }
+    /// ```
+    pub fn migrate(&self, steps: Migrations) -> Migrating {
+        Migrating {
+            odm: self.unscoped(),
+            steps,
+            to: None,
+            told: None,
+        }
+    }
+}
+
+/// The steps of an application on a database: [`Odm::migrate`].
+#[derive(Clone)]
+pub struct Migrating {
+    odm: Odm,
+    steps: Migrations,
+    to: Option<String>,
+    told: Option<Told>,
+}
+
+impl fmt::Debug for Migrating {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Migrating")
+            .field("steps", &self.steps)
+            .field("to", &self.to)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a step is in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StepState {
+    /// It was applied.
+    Applied,
+    /// It was begun, and has not come to its end.
+    Begun,
+    /// It is still to be applied.
+    Open,
+}
+
+/// A document as it is, and as a change makes it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Sampled {
+    /// As it is.
+    pub before: Document,
+    /// As it will be; `None` where only the run itself tells.
+    pub after: Option<Document>,
+}
+
+/// A change of a step.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlannedChange {
+    /// The collection; empty where it is about the whole database.
+    pub collection: String,
+    /// The change in words.
+    pub words: String,
+    /// How many documents need it now; of what is no change of documents, how many declarations or collections. `None` where that was not
+    /// counted. A change that follows another one of the same step is counted as the documents are before both.
+    pub documents: Option<u64>,
+    /// A few documents, in a plan.
+    pub samples: Vec<Sampled>,
+}
+
+impl fmt::Display for PlannedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.collection.is_empty() {
+            write!(f, "`{}`: ", self.collection)?;
+        }
+        f.write_str(&self.words)?;
+        if let Some(documents) = self.documents {
+            let what = if self.collection.is_empty() {
+                "declaration"
+            } else {
+                "document"
+            };
+            write!(f, ": {} to change", plural(documents, what))?;
+        }
+        for Sampled { before, after } in &self.samples {
+            write!(f, "\n    before: {before}")?;
+            if let Some(after) = after {
+                write!(f, "\n    after:  {after}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A step, and what it is in the database.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StepStatus {
+    /// Its name.
+    pub name: String,
+    /// Whether it is applied.
+    pub state: StepState,
+    /// Whether it can be taken back.
+    pub has_down: bool,
+    /// Its changes; of a step that is not applied with the number of documents that need them.
+    pub changes: Vec<PlannedChange>,
+    /// How many documents it has changed.
+    pub documents: u64,
+    /// When it was begun, by the clock of the server.
+    pub begun: Option<DateTime>,
+    /// When it was applied.
+    pub applied: Option<DateTime>,
+}
+
+/// The step that a process applies, or has not finished.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RunningStep {
+    /// Its name.
+    pub name: String,
+    /// Whether it is taken back.
+    pub down: bool,
+    /// The position of its change, from 1.
+    pub change: u64,
+    /// How often the collection is gone through for this change.
+    pub pass: u64,
+    /// How many documents the step has changed.
+    pub documents: u64,
+    /// How many documents needed the change when the pass began.
+    pub total: u64,
+    /// Whether a process is at work on it now, by the clock of the server.
+    pub is_running: bool,
+}
+
+impl RunningStep {
+    pub(super) fn of(progress: &StepProgress, is_running: bool) -> RunningStep {
+        let number = |n: i64| u64::try_from(n).unwrap_or_default();
+        RunningStep {
+            name: progress.step.clone(),
+            down: progress.down,
+            change: number(progress.change) + 1,
+            pass: number(progress.pass),
+            documents: number(progress.documents),
+            total: number(progress.total),
+            is_running,
+        }
+    }
+}
+
+impl fmt::Display for RunningStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RunningStep {
+            name,
+            change,
+            pass,
+            documents,
+            total,
+            ..
+        } = self;
+        let back = if self.down { " (back)" } else { "" };
+        write!(
+            f,
+            "{name}{back}: change {change}, pass {pass}: {} changed, {total} to change",
+            plural(*documents, "document")
+        )
+    }
+}
+
+/// The steps and the database: [`Migrating::status`], [`Migrating::plan`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MigrationStatus {
+    /// The listed steps in their order.
+    pub steps: Vec<StepStatus>,
+    /// Steps that the database has and this program does not list, behind all of its own: a newer program has applied them.
+    pub ahead: Vec<String>,
+    /// Why the open steps can't be applied, in words.
+    pub problems: Vec<String>,
+    /// The step that is applied now, or was interrupted.
+    pub running: Option<RunningStep>,
+    /// How many documents a second a run changes at most; `None`: by default it rests for three quarters of the time that it works.
+    pub rate: Option<u64>,
+}
+
+impl MigrationStatus {
+    /// The steps that are still to be applied.
+    pub fn open(&self) -> impl Iterator<Item = &StepStatus> {
+        self.steps.iter().filter(|step| step.state != StepState::Applied)
+    }
+}
+
+/// A line for each step, with its changes below it where it is open.
+impl fmt::Display for MigrationStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Vec::new();
+        for step in &self.steps {
+            let state = match (step.state, step.applied) {
+                (StepState::Applied, Some(at)) => {
+                    let at = at.try_to_rfc3339_string().unwrap_or_default();
+                    format!("applied {at}, {} changed", plural(step.documents, "document"))
+                }
+                (StepState::Applied, None) => "applied".to_owned(),
+                (StepState::Begun, _) => "begun".to_owned(),
+                (StepState::Open, _) => "open".to_owned(),
+            };
+            lines.push(format!("{}: {state}", step.name));
+            if step.state != StepState::Applied {
+                lines.extend(step.changes.iter().map(|change| format!("  {change}")));
+            }
+        }
+        if self.steps.is_empty() {
+            lines.push("no steps".to_owned());
+        }
+        if let Some(running) = &self.running {
+            let state = if running.is_running {
+                "running"
+            } else {
+                "interrupted"
+            };
+            lines.push(format!("{state}: {running}"));
+        }
+        lines.extend(self.ahead.iter().map(|name| {
+            format!("ahead: {name}, which this program does not list and a newer one has applied")
+        }));
+        lines.extend(self.problems.iter().map(|problem| format!("problem: {problem}")));
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+/// The result of [`Migrating::up`] or [`Migrating::down`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Migrated {
+    /// The steps that this process has applied to their end.
+    pub applied: Vec<String>,
+    /// The steps that it has taken back.
+    pub taken_back: Vec<String>,
+    /// How many documents were changed in these steps.
+    pub documents: u64,
+}
+
+impl fmt::Display for Migrated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines: Vec<String> = self
+            .applied
+            .iter()
+            .map(|name| format!("applied {name}"))
+            .collect();
+        lines.extend(self.taken_back.iter().map(|name| format!("taken back {name}")));
+        if lines.is_empty() {
+            return f.write_str("nothing to apply");
+        }
+        lines.push(format!("{} changed", plural(self.documents, "document")));
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl Migrations {
+    fn describe(listed: &ListedStep) -> Result<Vec<String>> {
+        let step = Step::new(listed.name, false, StepMode::Describe);
+        match (listed.up)(&step).now_or_never() {
+            Some(described) => described?,
+            None => return Err(waits(listed)),
+        }
+        let changes = step.into_changes().into_iter();
+        Ok(changes
+            .map(|change| format!("`{}`: {}", change.collection, change.words))
+            .collect())
+    }
+
+    /// Documents by collection, after the changes of all steps but the first ones, in memory: for tests of steps. What the library fills and
+    /// declares is left out.
+    ///
+    /// ```
+    /// # use odm::bson::doc;
+    /// mod m0001_author {
+    ///     pub async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    ///         step.collection("articles").rename("autor", "author").await
+    ///     }
+    /// }
+    ///
+    /// let old = [("articles".to_owned(), vec![doc! { "_id": 1, "autor": "Kate" }])];
+    /// let new = odm::migrations![m0001_author].in_memory(0, old.into())?;
+    /// assert_eq!(new["articles"], [doc! { "_id": 1, "author": "Kate" }]);
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    /// In words, where a change is one that only a server makes: a pipeline, an expression beyond constants and conversions, the work of `run`.
+    pub fn in_memory(
+        &self,
+        behind: usize,
+        documents: HashMap<String, Vec<Document>>,
+    ) -> Result<HashMap<String, Vec<Document>>, String> {
+        let mut documents = documents;
+        for listed in self.steps.iter().skip(behind) {
+            let step = Step::new(listed.name, false, StepMode::Memory(Mutex::new(documents)));
+            match (listed.up)(&step).now_or_never() {
+                Some(Ok(())) => documents = step.into_memory(),
+                Some(Err(error)) => return Err(error.to_string()),
+                None => return Err(waits(listed).to_string()),
+            }
+        }
+        Ok(documents)
+    }
+}
+
+/// The error of a step that waits for something while it is described.
+fn waits(listed: &ListedStep) -> Error {
+    Error::Step {
+        step: listed.name.to_owned(),
+        message: "it waits for something else than the methods of `Step`: do that in the closure of `each(…).run(…)`, since the function also \
+                  runs to describe its changes"
+            .to_owned(),
+    }
+}
+
+/// Why the listed steps and those of the database don't go together, and the steps by which the database is ahead.
+fn compare(listed: &[(&str, Vec<String>)], stored: &[StoredStep]) -> (Vec<String>, Vec<String>) {
+    let position = |name: &str| listed.iter().position(|(listed, _)| *listed == name);
+    let mut problems = Vec::new();
+    let last_known = stored
+        .iter()
+        .filter(|step| position(&step.name).is_some())
+        .map(|step| step.number)
+        .max();
+    let is_all_known = listed
+        .iter()
+        .all(|(name, _)| stored.iter().any(|step| step.name == *name && step.is_done));
+    let mut ahead = Vec::new();
+    for step in stored.iter().filter(|step| position(&step.name).is_none()) {
+        if last_known.is_none_or(|last| step.number > last) && is_all_known {
+            ahead.push(step.name.clone());
+        } else {
+            problems.push(format!(
+                "the database has the step `{}`, which `migrations![…]` does not list: put its file and its name back. If this program is \
+                 older than the one that applied it, run the newer one",
+                step.name
+            ));
+        }
+    }
+    let mut known: Vec<(usize, &StoredStep)> = stored
+        .iter()
+        .filter_map(|step| Some((position(&step.name)?, step)))
+        .collect();
+    known.sort_by_key(|(_, step)| step.number);
+    for pair in known.windows(2) {
+        if let [(at, first), (next, second)] = pair
+            && at > next
+        {
+            problems.push(format!(
+                "`{}` was applied before `{}`, and the list has them the other way round: list them in the order in which they were \
+                 applied",
+                first.name, second.name
+            ));
+        }
+    }
+    let last_done = known
+        .iter()
+        .filter(|(_, step)| step.is_done)
+        .map(|(at, _)| *at)
+        .max();
+    for (at, (name, changes)) in listed.iter().enumerate() {
+        let step = known
+            .iter()
+            .find(|(known, _)| *known == at)
+            .map(|(_, step)| *step);
+        match step {
+            None if last_done.is_some_and(|last| last > at) => {
+                let later = last_done
+                    .and_then(|last| listed.get(last))
+                    .map_or("", |(name, _)| *name);
+                problems.push(format!(
+                    "`{name}` is not applied and is listed before `{later}`, which is: give it a name behind it, and move it to the end of \
+                     the list"
+                ));
+            }
+            Some(step) if step.is_done && step.changes != *changes => {
+                let gone = step.changes.iter().find(|change| !changes.contains(change));
+                let new = changes.iter().find(|change| !step.changes.contains(change));
+                let or_none =
+                    |change: Option<&String>| change.cloned().unwrap_or_else(|| "nothing".to_owned());
+                problems.push(format!(
+                    "`{name}` was applied with other changes: then {}, now {}. A step that was applied stays as it was: put that back, and \
+                     write a new step for the difference",
+                    or_none(gone),
+                    or_none(new)
+                ));
+            }
+            _ => {}
+        }
+    }
+    (problems, ahead)
+}
+
+/// How a run has ended.
+enum RunEnd {
+    Done,
+    /// Another process has taken over.
+    Lost,
+}
+
+impl Migrating {
+    /// Goes no further than this step: [`up`](Migrating::up) applies it as the last one, [`down`](Migrating::down) takes back what was
+    /// applied after it.
+    #[must_use]
+    pub fn to(mut self, name: impl Into<String>) -> Migrating {
+        self.to = Some(name.into());
+        self
+    }
+
+    /// Calls a function as the run goes on, once for each batch.
+    #[must_use]
+    pub fn on_progress(mut self, told: impl Fn(RunningStep) + Send + Sync + 'static) -> Migrating {
+        self.told = Some(Arc::new(move |progress| told(RunningStep::of(progress, true))));
+        self
+    }
+
+    /// How many documents a second a run changes at most, `Some(0)` without a pause; `None` is the default, by which it rests for three
+    /// quarters of the time that it works. A run that is under way takes it up with its next batch.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    ///
+    /// # Cost
+    /// One round trip.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(odm: Odm, steps: odm::Migrations) -> odm::Result<()> {
+    /// odm.migrate(steps).set_rate(Some(500)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn set_rate(&self, rate: Option<u64>) -> Result<()> {
+        lease::set_rate(
+            &self.odm,
+            rate.map(|rate| i64::try_from(rate).unwrap_or(i64::MAX)),
+        )
+        .await
+    }
+
+    /// Which steps are applied, and how many documents need each change of the others. It needs no right to write.
+    ///
+    /// # Errors
+    /// [`Error::Step`] for a step that waits for something else than the methods of [`Step`]; [`Error::Driver`].
+    ///
+    /// # Cost
+    /// Two round trips, and for each change that is not applied one, in which the server reads the collection.
+    pub async fn status(&self) -> Result<MigrationStatus> {
+        self.look(false).await
+    }
+
+    /// The same with a few documents before and after each change.
+    ///
+    /// # Errors
+    /// As [`status`](Migrating::status).
+    ///
+    /// # Cost
+    /// That of [`status`](Migrating::status), and three round trips for each change.
+    pub async fn plan(&self) -> Result<MigrationStatus> {
+        self.look(true).await
+    }
+
+    fn described(&self) -> Result<Vec<(&'static str, Vec<String>)>> {
+        let steps = self.steps.steps.iter();
+        steps
+            .map(|step| Ok((step.name, Migrations::describe(step)?)))
+            .collect()
+    }
+
+    async fn look(&self, samples: bool) -> Result<MigrationStatus> {
+        let described = self.described()?;
+        let stored = lease::stored(&self.odm).await?;
+        let (state, is_held) = lease::look(&self.odm).await?;
+        let (problems, ahead) = compare(&described, &stored);
+        let mut steps = Vec::new();
+        for listed in &self.steps.steps {
+            let known = stored.iter().find(|step| step.name == listed.name);
+            let state = match known {
+                Some(step) if step.is_done => StepState::Applied,
+                Some(_) => StepState::Begun,
+                None => StepState::Open,
+            };
+            let mode = match state {
+                StepState::Applied => StepMode::Describe,
+                _ => StepMode::Plan {
+                    odm: self.odm.clone(),
+                    samples,
+                },
+            };
+            let step = Step::new(listed.name, false, mode);
+            (listed.up)(&step).await?;
+            steps.push(StepStatus {
+                name: listed.name.to_owned(),
+                state,
+                has_down: listed.down.is_some(),
+                changes: step.into_changes(),
+                documents: known.map_or(0, |step| u64::try_from(step.documents).unwrap_or_default()),
+                begun: known.and_then(|step| step.begun),
+                applied: known.and_then(|step| step.done),
+            });
+        }
+        let is_open = |progress: &StepProgress| {
+            let of = stored.iter().find(|step| step.name == progress.step);
+            of.is_some_and(|step| !step.is_done)
+        };
+        let running = state.progress.filter(is_open);
+        Ok(MigrationStatus {
+            steps,
+            ahead,
+            problems,
+            running: running.map(|progress| RunningStep::of(&progress, is_held)),
+            rate: state.rate.and_then(|rate| u64::try_from(rate).ok()),
+        })
+    }
+
+    fn position_of_end(&self) -> Result<Option<usize>> {
+        let Some(to) = &self.to else { return Ok(None) };
+        let names = self.steps.names();
+        match names.iter().position(|name| name == to) {
+            Some(position) => Ok(Some(position)),
+            None => Err(Error::Migrations {
+                problems: vec![format!(
+                    "there is no step `{to}`: the list has {}",
+                    names.join(", ")
+                )],
+            }),
+        }
+    }
+
+    /// Applies the steps that are open, in their order. Several processes may do so at once: one of them works, and the others wait until it
+    /// has ended, or has been silent for three seconds; then one of them goes on where it was. A process that is killed at any moment leaves
+    /// nothing that the next run does not finish.
+    ///
+    /// # Errors
+    /// Before anything is changed: [`Error::Migrations`] where the list and the database don't go together. [`Error::Step`], where documents
+    /// still need a change after three passes, or the server refuses one; errors of a step's own code; [`Error::UnknownCopies`];
+    /// [`Error::Driver`]. The next run goes on there.
+    ///
+    /// # Cost
+    /// One round trip where nothing is open; else four for the lease and the list, two for each step, and those of its changes: see
+    /// [`StepCollection::add`](super::migrate::StepCollection::add).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(odm: Odm, steps: odm::Migrations) -> odm::Result<()> {
+    /// let migrated = odm.migrate(steps).up().await?;
+    /// println!("{} documents", migrated.documents);
+    /// # Ok(()) }
+    /// ```
+    pub async fn up(&self) -> Result<Migrated> {
+        let trace = Trace::new("(all)", "migrate");
+        trace.run(self.until_done(false)).await
+    }
+
+    /// Takes back the step that was applied last, or all behind [`to`](Migrating::to), the last one first.
+    ///
+    /// # Errors
+    /// [`Error::Migrations`] where a step has no `down`, before it is begun; else as [`up`](Migrating::up).
+    ///
+    /// # Cost
+    /// As [`up`](Migrating::up).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(odm: Odm, steps: odm::Migrations) -> odm::Result<()> {
+    /// let migrated = odm.migrate(steps).down().await?;
+    /// println!("{:?}", migrated.taken_back);
+    /// # Ok(()) }
+    /// ```
+    pub async fn down(&self) -> Result<Migrated> {
+        let trace = Trace::new("(all)", "migrate");
+        trace.run(self.until_done(true)).await
+    }
+
+    async fn until_done(&self, down: bool) -> Result<Migrated> {
+        let mut migrated = Migrated::default();
+        let described = self.described()?;
+        let end = self.position_of_end()?;
+        let token = ObjectId::new();
+        // Of several runs at once each takes back one step, or none.
+        let first = self.next(&described, end, down, None).await?;
+        if first.is_none() {
+            return Ok(migrated);
+        }
+        loop {
+            let Some(state) = lease::take(&self.odm, token).await? else {
+                if self.next(&described, end, down, first).await?.is_none() {
+                    return Ok(migrated);
+                }
+                tokio::time::sleep(WAIT).await;
+                continue;
+            };
+            let transactions = self.odm.has_transactions().await?;
+            let members = run::members(&self.odm).await?;
+            let runner = Runner::new(&self.odm, token, transactions, &state, self.told.clone(), members);
+            let runner = Arc::new(runner);
+            self.odm.learn().await?;
+            match self
+                .run_open(&runner, &described, end, (down, first), &mut migrated)
+                .await
+            {
+                Ok(RunEnd::Done) => {
+                    lease::release(&self.odm, token).await?;
+                    return Ok(migrated);
+                }
+                Ok(RunEnd::Lost) => {}
+                Err(_) if runner.is_lost() => {}
+                Err(error) => {
+                    lease::release(&self.odm, token).await?;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// The position of the step that is next, if there is one.
+    async fn next(
+        &self,
+        described: &[(&'static str, Vec<String>)],
+        end: Option<usize>,
+        down: bool,
+        first: Option<usize>,
+    ) -> Result<Option<usize>> {
+        let stored = lease::stored(&self.odm).await?;
+        let (problems, _) = compare(described, &stored);
+        if !problems.is_empty() {
+            return Err(Error::Migrations { problems });
+        }
+        let find = |name: &str| stored.iter().find(|step| step.name == name);
+        if !down {
+            let mut open = described.iter().enumerate();
+            let open = open.find(|(_, (name, _))| !find(name).is_some_and(|step| step.is_done));
+            return Ok(open
+                .map(|(at, _)| at)
+                .filter(|at| end.is_none_or(|end| *at <= end)));
+        }
+        let last = described.iter().rposition(|(name, _)| find(name).is_some());
+        Ok(last.filter(|last| match (end, first) {
+            (Some(end), _) => *last > end,
+            // Without an end it is one step.
+            (None, Some(first)) => *last == first,
+            (None, None) => true,
+        }))
+    }
+
+    async fn run_open(
+        &self,
+        runner: &Arc<Runner>,
+        described: &[(&'static str, Vec<String>)],
+        end: Option<usize>,
+        (down, first): (bool, Option<usize>),
+        migrated: &mut Migrated,
+    ) -> Result<RunEnd> {
+        while let Some(at) = self.next(described, end, down, first).await? {
+            let (Some(listed), Some((name, changes))) = (self.steps.steps.get(at), described.get(at)) else {
+                return Ok(RunEnd::Done);
+            };
+            let function = match (down, listed.down) {
+                (false, _) => listed.up,
+                (true, Some(back)) => back,
+                (true, None) => {
+                    return Err(Error::Migrations {
+                        problems: vec![format!(
+                            "`{name}` has no `down`, so it can't be taken back: write `pub async fn down(step: &Step) -> odm::Result<()>` \
+                             into its file, or a new step"
+                        )],
+                    });
+                }
+            };
+            let was = runner.progress();
+            let is_begun = lease::stored(&self.odm)
+                .await?
+                .into_iter()
+                .find(|step| step.name == *name);
+            let is_same = is_begun.is_some_and(|step| !step.is_done && step.changes == *changes);
+            let of_step = StepProgress {
+                step: (*name).to_owned(),
+                down,
+                ..StepProgress::default()
+            };
+            if was.step != *name || was.down != down || !is_same {
+                runner.set_progress(of_step);
+                let number = i64::try_from(at).unwrap_or(i64::MAX);
+                let mark = Mark::Begun { number, changes };
+                runner.write(&GuardedWrite::Mark { step: name, mark }).await?;
+            }
+            let step = Step::new(listed.name, down, StepMode::Run(runner.clone()));
+            let made = function(&step).await;
+            if runner.is_lost() {
+                return Ok(RunEnd::Lost);
+            }
+            made?;
+            let documents = runner.progress().documents;
+            let mark = if down {
+                Mark::Gone
+            } else {
+                Mark::Done { documents }
+            };
+            runner.write(&GuardedWrite::Mark { step: name, mark }).await?;
+            migrated.documents += u64::try_from(documents).unwrap_or_default();
+            let names = if down {
+                &mut migrated.taken_back
+            } else {
+                &mut migrated.applied
+            };
+            names.push((*name).to_owned());
+            tracing::info!(target: "odm", step = name, documents, down, "a step is applied");
+        }
+        Ok(RunEnd::Done)
+    }
+}
+
+const _: () = assert!(LEASE.as_millis() > 2 * WAIT.as_millis());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(name: &str, number: i64, is_done: bool, changes: &[&str]) -> StoredStep {
+        StoredStep {
+            name: name.to_owned(),
+            number,
+            is_done,
+            changes: changes.iter().map(|&change| change.to_owned()).collect(),
+            documents: 0,
+            begun: None,
+            done: None,
+        }
+    }
+
+    fn listed(names: &[&'static str]) -> Vec<(&'static str, Vec<String>)> {
+        names.iter().map(|name| (*name, vec!["x".to_owned()])).collect()
+    }
+
+    #[test]
+    fn the_list_and_the_database_are_compared() {
+        let done = |name, number| stored(name, number, true, &["x"]);
+        let problem =
+            |names: &[&'static str], stored: &[StoredStep]| compare(&listed(names), stored).0.join("; ");
+        assert_eq!(problem(&["a", "b"], &[done("a", 0)]), "");
+        assert!(
+            problem(&["b"], &[done("a", 0), done("b", 1)])
+                .contains("the step `a`, which `migrations![…]` does not list")
+        );
+        assert!(problem(&["b", "a"], &[done("a", 0), done("b", 1)]).contains("`a` was applied before `b`"));
+        assert!(
+            problem(&["new", "b"], &[done("b", 0)]).contains("`new` is not applied and is listed before `b`")
+        );
+        let other = [stored("a", 0, true, &["y"])];
+        assert!(problem(&["a"], &other).contains("applied with other changes: then y, now x"));
+        // One that is not applied yet may be corrected.
+        assert_eq!(problem(&["a"], &[stored("a", 0, false, &["y"])]), "");
+    }
+
+    #[test]
+    fn a_newer_program_may_have_applied_more() {
+        let done = |name, number| stored(name, number, true, &["x"]);
+        let (problems, ahead) = compare(&listed(&["a"]), &[done("a", 0), done("b", 1)]);
+        assert_eq!(
+            (problems.as_slice(), ahead.as_slice()),
+            (&[][..], &["b".to_owned()][..])
+        );
+        // This one has a step of its own, of another branch.
+        let (problems, _) = compare(&listed(&["a", "c"]), &[done("a", 0), done("b", 1)]);
+        assert_eq!(problems.len(), 1);
+    }
+}

@@ -1,0 +1,842 @@
+//! Executes the changes of a step: passes through a collection in batches, in the order of the ids.
+//!
+//! A batch is one transaction: the lease with the progress, then the update. What follows in other documents is written behind its commit,
+//! as after a write of another program, and before the next batch; where the process ends in between, the next one begins with it. On a
+//! standalone server a batch may be written twice, which changes nothing the second time.
+
+use super::lease::{self, LEASE, Mark, StepProgress};
+use crate::error::driver::error_code;
+use crate::model::document::DocumentMeta;
+use crate::store::batch::{between_ids, document_id};
+use crate::store::core::{PRIMARY, act};
+use crate::store::cx::Cx;
+use crate::store::filter::all;
+use crate::store::map::Context;
+use crate::store::trace::Trace;
+use crate::store::transaction;
+use crate::upkeep::reconcile;
+use crate::{Error, Odm, Result};
+use futures::TryStreamExt;
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
+use mongodb::options::UpdateModifications;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often a collection is gone through, where documents that need the change come while it is made.
+pub(crate) const PASSES: i64 = 3;
+
+/// How many documents a batch goes through at first, at least and at most.
+const FIRST_BATCH: i64 = 200;
+const SMALLEST_BATCH: i64 = 20;
+const GREATEST_BATCH: i64 = 2_000;
+
+/// How long a batch is to last: the transaction holds its documents for that time.
+const BATCH_TIME: Duration = Duration::from_millis(250);
+
+/// How many bytes of documents a batch reads where a closure changes them.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// The size of the documents that a statement may contain as its guard.
+const GREATEST_GUARD: usize = 4 << 20;
+
+/// Replicas may be this far behind before the next batch waits for them.
+const LAG: Duration = Duration::from_secs(2);
+
+/// How often replicas are asked, and for how long.
+const ASKED_EVERY: Duration = Duration::from_secs(1);
+const ASKED_FOR: Duration = Duration::from_secs(2);
+
+/// For how long it waits for a replica: one that is down catches up in another way.
+const LAG_WAIT: Duration = Duration::from_secs(60);
+
+/// An update of one document, of its document as it was read.
+pub(crate) type UpdateOf = Arc<dyn Fn(&RawDocumentBuf) -> Result<UpdateModifications> + Send + Sync>;
+
+/// Work with the documents of a batch in its transaction.
+pub(crate) type WorkOf =
+    Arc<dyn Fn(crate::Tx, Vec<RawDocumentBuf>) -> BoxFuture<'static, Result<()>> + Send + Sync>;
+
+/// How the documents of one batch are changed.
+#[derive(Clone)]
+pub(crate) enum How {
+    /// By one update of the server for all.
+    Pipeline(Vec<Document>),
+    /// By an update for each.
+    Each(UpdateOf),
+    /// By operations of the application.
+    Work(WorkOf),
+}
+
+/// A change of the documents of one collection.
+#[derive(Clone)]
+pub(crate) struct CollectionChange {
+    pub(crate) collection: String,
+    /// The condition of the documents that need it.
+    pub(crate) violations: Document,
+    pub(crate) how: How,
+}
+
+/// A write that is made behind one of the lease.
+pub(crate) enum GuardedWrite<'w> {
+    Mark {
+        step: &'w str,
+        mark: Mark<'w>,
+    },
+    Batch {
+        change: &'w CollectionChange,
+        /// The documents of the batch that need the change.
+        filter: Document,
+        /// Those that a closure changes, as they were read.
+        documents: Vec<RawDocumentBuf>,
+        progress: &'w StepProgress,
+    },
+}
+
+impl GuardedWrite<'_> {
+    fn progress(&self) -> Option<&StepProgress> {
+        match self {
+            GuardedWrite::Mark { .. } => None,
+            GuardedWrite::Batch { progress, .. } => Some(progress),
+        }
+    }
+}
+
+/// What a write has changed.
+#[derive(Debug, Default)]
+pub(crate) struct Changed {
+    pub(crate) documents: u64,
+    /// Those that something follows from, as they were.
+    before: Vec<RawDocumentBuf>,
+}
+
+/// What is told of the progress.
+pub(crate) type Told = Arc<dyn Fn(&StepProgress) + Send + Sync>;
+
+/// The process that runs steps, while it has the lease.
+pub(crate) struct Runner {
+    pub(crate) odm: Odm,
+    pub(crate) token: ObjectId,
+    pub(crate) has_transactions: bool,
+    /// The rate of the database; below zero the default.
+    rate: AtomicI64,
+    /// Set where another process has taken the lease.
+    is_lost: AtomicBool,
+    progress: Mutex<StepProgress>,
+    told: Option<Told>,
+    /// The members of the replica set whose heartbeats are read.
+    members: Vec<String>,
+    /// When they were asked last.
+    asked: Mutex<Instant>,
+    /// Whether the validator of a collection has refused what a step writes.
+    past_validator: AtomicBool,
+}
+
+impl Runner {
+    pub(crate) fn new(
+        odm: &Odm,
+        token: ObjectId,
+        has_transactions: bool,
+        state: &lease::RunnerState,
+        told: Option<Told>,
+        members: Vec<String>,
+    ) -> Runner {
+        Runner {
+            odm: odm.clone(),
+            token,
+            has_transactions,
+            rate: AtomicI64::new(state.rate.unwrap_or(-1)),
+            is_lost: AtomicBool::new(false),
+            progress: Mutex::new(state.progress.clone().unwrap_or_default()),
+            told,
+            members,
+            asked: Mutex::new(Instant::now()),
+            past_validator: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn progress(&self) -> StepProgress {
+        self.progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn set_progress(&self, progress: StepProgress) {
+        if let Some(told) = &self.told {
+            told(&progress);
+        }
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+    }
+
+    /// The error by which a step ends after another process has taken over. The caller of the step goes by [`is_lost`](Runner::is_lost).
+    pub(crate) fn lost(&self) -> Error {
+        self.is_lost.store(true, Ordering::Relaxed);
+        Error::Step {
+            step: self.progress().step,
+            message: "another process has taken over: this one was silent for longer than the lease of 3 s"
+                .to_owned(),
+        }
+    }
+
+    /// Writes the lease.
+    ///
+    /// # Errors
+    /// Where another process has it.
+    pub(crate) async fn renew(&self, cx: &Cx<'_>, progress: Option<&StepProgress>) -> Result<()> {
+        match lease::write(cx, self.token, progress).await? {
+            Some(state) => {
+                self.rate.store(state.rate.unwrap_or(-1), Ordering::Relaxed);
+                Ok(())
+            }
+            None => Err(self.lost()),
+        }
+    }
+
+    /// Writes the lease.
+    ///
+    /// # Errors
+    /// Where another process has it.
+    pub(crate) async fn confirm(&self) -> Result<()> {
+        let trace = Trace::without_span();
+        self.renew(&Cx::new(&self.odm, None, &trace), None).await
+    }
+
+    /// Makes a write behind one of the lease: in one transaction, where there are transactions. Gives how many documents were changed, and
+    /// those that something follows from, as they were.
+    pub(crate) async fn write(&self, write: &GuardedWrite<'_>) -> Result<Changed> {
+        let trace = Trace::without_span();
+        let was_past = self.past_validator.load(Ordering::Relaxed);
+        match self.write_once(&trace, write, was_past).await {
+            // The validator may be that of the shape before: the last change of a step sets the new one.
+            Err(_) if !was_past && self.past_validator.load(Ordering::Relaxed) => {
+                self.write_once(&trace, write, true).await
+            }
+            written => written,
+        }
+    }
+
+    fn write_once<'s>(
+        &'s self,
+        trace: &'s Trace,
+        write: &'s GuardedWrite<'s>,
+        past_validator: bool,
+    ) -> BoxFuture<'s, Result<Changed>> {
+        async move {
+            let cx = Cx::new(&self.odm, None, trace);
+            if !self.has_transactions {
+                self.renew(&cx, None).await?;
+                let changed = self.execute(&cx, write, past_validator).await?;
+                if let Some(progress) = write.progress() {
+                    self.renew(&cx, Some(progress)).await?;
+                }
+                return Ok(changed);
+            }
+            transaction::transaction(&self.odm, Some(trace), async |session| {
+                let cx = cx.within(&session);
+                self.renew(&cx, write.progress()).await?;
+                self.execute(&cx, write, past_validator).await
+            })
+            .await
+        }
+        .boxed()
+    }
+
+    async fn execute(&self, cx: &Cx<'_>, write: &GuardedWrite<'_>, past_validator: bool) -> Result<Changed> {
+        match write {
+            GuardedWrite::Mark { step, mark } => {
+                lease::mark(cx, step, mark).await?;
+                Ok(Changed::default())
+            }
+            GuardedWrite::Batch {
+                change,
+                filter,
+                documents,
+                ..
+            } => match &change.how {
+                How::Pipeline(stages) => self.update_all(cx, change, filter, stages, past_validator).await,
+                How::Each(update) => {
+                    self.update_each(cx, change, documents, update, past_validator)
+                        .await
+                }
+                How::Work(work) => self.work(cx, change, documents, work).await,
+            },
+        }
+    }
+
+    /// Executes work that lasts, while the lease is written in the background.
+    pub(crate) async fn held<R>(&self, work: impl Future<Output = Result<R>>) -> Result<R> {
+        let trace = Trace::without_span();
+        let cx = Cx::new(&self.odm, None, &trace);
+        let mut work = std::pin::pin!(work);
+        loop {
+            let pause = tokio::time::sleep(LEASE / 3);
+            tokio::select! {
+                done = &mut work => return done,
+                () = pause => self.renew(&cx, None).await?,
+            }
+        }
+    }
+
+    /// Makes a change in all documents that need it.
+    ///
+    /// # Errors
+    /// [`Error::Step`] where documents still need it after some passes.
+    pub(crate) async fn change(&self, change: &CollectionChange) -> Result<()> {
+        let meta = self.model(&change.collection);
+        if let Some(meta) = meta {
+            self.odm.knows_copies(meta)?;
+            // The process before may have ended behind the commit of its last batch.
+            let StepProgress {
+                from,
+                last: Some(last),
+                ..
+            } = self.progress()
+            else {
+                return self.passes(change, Some(meta)).await;
+            };
+            self.follow_range(meta, from.as_ref(), &last).await?;
+        }
+        self.passes(change, meta).await
+    }
+
+    async fn passes(&self, change: &CollectionChange, meta: Option<&'static DocumentMeta>) -> Result<()> {
+        let mut batch = BatchSize::default();
+        loop {
+            let mut at = self.progress();
+            if at.end.is_none() {
+                let (left, sample) = self.held(count(&self.odm, change)).await?;
+                if left == 0 {
+                    return Ok(());
+                }
+                if at.pass >= PASSES {
+                    return Err(self.still_needed(change, left, &sample).await?);
+                }
+                let Some(end) = self.last_id(&change.collection).await? else {
+                    return Ok(());
+                };
+                at = StepProgress {
+                    pass: at.pass + 1,
+                    total: i64::try_from(left).unwrap_or(i64::MAX),
+                    from: None,
+                    last: None,
+                    end: Some(end),
+                    ..at
+                };
+                self.set_progress(at);
+            }
+            self.pass(change, meta, &mut batch).await?;
+        }
+    }
+
+    /// Goes through the collection once.
+    async fn pass(
+        &self,
+        change: &CollectionChange,
+        meta: Option<&'static DocumentMeta>,
+        size: &mut BatchSize,
+    ) -> Result<()> {
+        while let Some(end) = self.progress().end {
+            let began = Instant::now();
+            let documents = self.batch(change, meta, &end, size).await?;
+            size.took(began.elapsed());
+            self.pause(documents, began.elapsed()).await?;
+        }
+        Ok(())
+    }
+
+    /// The next batch: where it ends, and its documents where a closure changes them.
+    async fn next_batch(
+        &self,
+        change: &CollectionChange,
+        end: &Bson,
+        size: &BatchSize,
+    ) -> Result<(Option<Bson>, Vec<RawDocumentBuf>)> {
+        let last = self.progress().last;
+        let documents = self
+            .odm
+            .database()
+            .collection::<RawDocumentBuf>(&change.collection);
+        let range = between_ids(last.as_ref(), end);
+        if let How::Pipeline(_) = change.how {
+            // The index of `_id` alone is read.
+            let boundary = documents
+                .find_one(range)
+                .projection(doc! { "_id": 1 })
+                .sort(doc! { "_id": 1 })
+                .skip(size.documents.unsigned_abs().saturating_sub(1))
+                .selection_criteria(PRIMARY)
+                .await?;
+            return Ok((boundary.as_ref().map(document_id), Vec::new()));
+        }
+        let mut found: Vec<RawDocumentBuf> = Vec::new();
+        let mut cursor = documents
+            .find(all([change.violations.clone(), range]))
+            .sort(doc! { "_id": 1 })
+            .limit(size.documents)
+            .selection_criteria(PRIMARY)
+            .await?;
+        let mut bytes = 0;
+        while let Some(document) = cursor.try_next().await? {
+            bytes += document.as_bytes().len();
+            found.push(document);
+            if found.len() as i64 >= size.documents || bytes >= BATCH_BYTES {
+                let last = found.last().map(document_id);
+                return Ok((last, found));
+            }
+        }
+        Ok((None, found))
+    }
+
+    /// Changes the next documents.
+    async fn batch(
+        &self,
+        change: &CollectionChange,
+        meta: Option<&'static DocumentMeta>,
+        end: &Bson,
+        size: &BatchSize,
+    ) -> Result<u64> {
+        let (last, documents) = self.next_batch(change, end, size).await?;
+        let at = self.progress();
+        let last = last.unwrap_or_else(|| end.clone());
+        let filter = all([change.violations.clone(), between_ids(at.last.as_ref(), &last)]);
+        let next = at.behind(&last, end);
+        let write = GuardedWrite::Batch {
+            change,
+            filter,
+            documents,
+            progress: &next,
+        };
+        let changed = self.write(&write).await?;
+        let number = i64::try_from(changed.documents).unwrap_or(i64::MAX);
+        self.set_progress(StepProgress {
+            documents: next.documents.saturating_add(number),
+            ..next.clone()
+        });
+        if let Some(meta) = meta {
+            self.follow(meta, changed.before).await?;
+        }
+        Ok(changed.documents)
+    }
+
+    async fn update_all(
+        &self,
+        cx: &Cx<'_>,
+        change: &CollectionChange,
+        filter: &Document,
+        stages: &[Document],
+        past_validator: bool,
+    ) -> Result<Changed> {
+        let before = self.before(cx, change, filter).await?;
+        let documents = self.odm.database().collection::<Document>(&change.collection);
+        let (filter, stages) = (filter.clone(), stages.to_vec());
+        cx.trip();
+        let updated = act!(cx, write, {
+            let update = documents.update_many(filter, stages);
+            if past_validator {
+                update.bypass_document_validation(true)
+            } else {
+                update
+            }
+        });
+        let updated = updated.map_err(|error| self.refused(change, error))?;
+        Ok(Changed {
+            documents: updated.modified_count,
+            before,
+        })
+    }
+
+    /// The documents that match, with the fields that something follows from.
+    async fn before(
+        &self,
+        cx: &Cx<'_>,
+        change: &CollectionChange,
+        filter: &Document,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let graph = self.odm.graph();
+        match self
+            .model(&change.collection)
+            .filter(|meta| reconcile::is_followed(graph, meta))
+        {
+            Some(meta) => {
+                cx.every(meta, filter.clone(), reconcile::needed_to_compare(graph, meta))
+                    .await
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn work(
+        &self,
+        cx: &Cx<'_>,
+        change: &CollectionChange,
+        documents: &[RawDocumentBuf],
+        work: &WorkOf,
+    ) -> Result<Changed> {
+        let Some(session) = cx.session else {
+            return Err(Error::Unsupported {
+                operation: "a step with `run`, whose operations are one transaction with its progress",
+                needs: "a replica set or a sharded cluster",
+                is: self.odm.server().await?.to_string(),
+            });
+        };
+        // As they are in this transaction.
+        let ids: Vec<Bson> = documents.iter().map(document_id).collect();
+        let filter = all([doc! { "_id": { "$in": ids } }, change.violations.clone()]);
+        let before = self.before(cx, change, &filter).await?;
+        let now = self.read_in(session, &change.collection, filter).await?;
+        let documents = now.len() as u64;
+        if documents > 0 {
+            work(crate::Tx::new(self.odm.clone(), session.clone()), now).await?;
+        }
+        Ok(Changed { documents, before })
+    }
+
+    /// The documents that match, within the transaction.
+    async fn read_in(
+        &self,
+        session: &transaction::Session,
+        collection: &str,
+        filter: Document,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let documents = self.odm.database().collection::<RawDocumentBuf>(collection);
+        let mut session = session.lend(&self.odm).await?;
+        let mut cursor = documents
+            .find(filter)
+            .sort(doc! { "_id": 1 })
+            .session(&mut *session)
+            .await?;
+        let mut found = Vec::new();
+        while let Some(document) = cursor.next(&mut session).await {
+            found.push(document?);
+        }
+        Ok(found)
+    }
+
+    async fn update_each(
+        &self,
+        cx: &Cx<'_>,
+        change: &CollectionChange,
+        found: &[RawDocumentBuf],
+        update: &UpdateOf,
+        past_validator: bool,
+    ) -> Result<Changed> {
+        let mut updates = Vec::new();
+        for document in found {
+            let read = Document::try_from(document.as_ref());
+            let read = read.map_err(|error| Error::application(error.to_string()))?;
+            let modifications: Bson = match update(document)? {
+                UpdateModifications::Document(update) => update.into(),
+                UpdateModifications::Pipeline(stages) => stages.into(),
+                _ => return Err(Error::application("an update is a document or a pipeline")),
+            };
+            // The closure has seen this document and no later one. A statement has 16 MiB at most.
+            let guard = if document.as_bytes().len() < GREATEST_GUARD {
+                doc! { "$expr": { "$eq": ["$$ROOT", { "$literal": read }] } }
+            } else {
+                change.violations.clone()
+            };
+            let which = all([doc! { "_id": document_id(document) }, guard]);
+            updates.push(doc! { "q": which, "u": modifications, "multi": false });
+        }
+        if updates.is_empty() {
+            return Ok(Changed::default());
+        }
+        let ids: Vec<Bson> = found.iter().map(document_id).collect();
+        let before = self.before(cx, change, &doc! { "_id": { "$in": ids } }).await?;
+        let mut command = doc! { "update": &change.collection, "updates": updates, "ordered": true };
+        if past_validator {
+            command.insert("bypassDocumentValidation", true);
+        }
+        if cx.session.is_none() {
+            command.insert("writeConcern", doc! { "w": "majority" });
+        }
+        let database = self.odm.database().clone();
+        cx.trip();
+        let reply = act!(cx, command, database.run_command(command));
+        let reply = reply.map_err(|error| self.refused(change, error))?;
+        let refused = reply
+            .get_array("writeErrors")
+            .ok()
+            .and_then(|errors| errors.first());
+        if let Some(refused) = refused.and_then(Bson::as_document) {
+            return Err(self.refused_one(change, found, refused));
+        }
+        let modified = reply
+            .get("nModified")
+            .and_then(|n| n.as_i32().map(i64::from).or(n.as_i64()));
+        let documents = modified.and_then(|n| u64::try_from(n).ok()).unwrap_or_default();
+        Ok(Changed { documents, before })
+    }
+
+    /// The error of a document that the server refused in a command of updates.
+    fn refused_one(&self, change: &CollectionChange, found: &[RawDocumentBuf], refused: &Document) -> Error {
+        let at = refused
+            .get_i32("index")
+            .ok()
+            .and_then(|at| usize::try_from(at).ok());
+        let id = at
+            .and_then(|at| found.get(at))
+            .map(document_id)
+            .unwrap_or(Bson::Null);
+        let code = refused.get_i32("code").unwrap_or_default();
+        if code == VALIDATION {
+            self.past_validator.store(true, Ordering::Relaxed);
+        }
+        Error::Step {
+            step: self.progress().step,
+            message: format!(
+                "the server refused the update of the document of `{}` with _id {id}: {} (code {code})",
+                change.collection,
+                refused.get_str("errmsg").unwrap_or_default()
+            ),
+        }
+    }
+
+    fn refused(&self, change: &CollectionChange, error: mongodb::error::Error) -> Error {
+        if error_code(&error) == Some(VALIDATION) {
+            self.past_validator.store(true, Ordering::Relaxed);
+        }
+        match self.model(&change.collection) {
+            Some(meta) => Context::new(meta).driver(error),
+            None => error.into(),
+        }
+    }
+
+    /// Writes what follows from the change of these documents, given as they were.
+    async fn follow(&self, meta: &'static DocumentMeta, before: Vec<RawDocumentBuf>) -> Result<()> {
+        if before.is_empty() {
+            return Ok(());
+        }
+        let trace = Trace::without_span();
+        let cx = Cx::new(&self.odm, None, &trace);
+        self.held(reconcile::follow_change(&cx, meta, before)).await
+    }
+
+    /// The same of all documents of a range, whose previous values are not known.
+    async fn follow_range(
+        &self,
+        meta: &'static DocumentMeta,
+        from: Option<&Bson>,
+        last: &Bson,
+    ) -> Result<()> {
+        if !reconcile::is_followed(self.odm.graph(), meta) {
+            return Ok(());
+        }
+        let trace = Trace::without_span();
+        let cx = Cx::new(&self.odm, None, &trace);
+        let ids = cx.every(meta, between_ids(from, last), doc! { "_id": 1 }).await?;
+        self.held(reconcile::follow_unknown(&cx, meta, &ids)).await
+    }
+
+    fn model(&self, collection: &str) -> Option<&'static DocumentMeta> {
+        let mut models = self.odm.graph().models();
+        models.find(|meta| meta.collection == collection)
+    }
+
+    async fn last_id(&self, collection: &str) -> Result<Option<Bson>> {
+        let documents = self.odm.database().collection::<Document>(collection);
+        let last = documents
+            .find_one(doc! {})
+            .projection(doc! { "_id": 1 })
+            .sort(doc! { "_id": -1 })
+            .selection_criteria(PRIMARY)
+            .await?;
+        Ok(last.and_then(|last| last.get("_id").cloned()))
+    }
+
+    /// The error of documents that need the change after all passes. The next run begins anew with this change.
+    async fn still_needed(&self, change: &CollectionChange, left: u64, sample: &[Bson]) -> Result<Error> {
+        let at = StepProgress {
+            pass: 0,
+            from: None,
+            last: None,
+            end: None,
+            ..self.progress()
+        };
+        let trace = Trace::without_span();
+        self.renew(&Cx::new(&self.odm, None, &trace), Some(&at)).await?;
+        let ids: Vec<String> = sample.iter().map(Bson::to_string).collect();
+        let documents = crate::schema::plural(left, "document");
+        Ok(Error::Step {
+            step: at.step,
+            message: format!(
+                "{documents} of `{}` still need the change after {PASSES} passes, among them _id {}: a program of the version before may \
+                 write them, or the step leaves them as they are. Deploy the new version everywhere and run the steps again, which goes \
+                 on here",
+                change.collection,
+                ids.join(", ")
+            ),
+        })
+    }
+
+    /// Waits as the rate demands, and for replicas that are behind.
+    async fn pause(&self, documents: u64, took: Duration) -> Result<()> {
+        let rate = self.rate.load(Ordering::Relaxed);
+        let pause = match u64::try_from(rate) {
+            // By default it rests for three quarters of the time that a batch takes.
+            Err(_) => took.mul_f64(0.75),
+            Ok(0) => Duration::ZERO,
+            Ok(rate) => Duration::from_secs_f64(documents as f64 / rate as f64).saturating_sub(took),
+        };
+        if !pause.is_zero() {
+            self.held(async {
+                tokio::time::sleep(pause).await;
+                Ok(())
+            })
+            .await?;
+        }
+        {
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.members.is_empty() || asked.elapsed() < ASKED_EVERY {
+                return Ok(());
+            }
+            *asked = Instant::now();
+        }
+        self.held(self.wait_for_replicas()).await
+    }
+
+    async fn wait_for_replicas(&self) -> Result<()> {
+        let (state, _) = lease::look(&self.odm).await?;
+        let Some(beat) = state.beat else { return Ok(()) };
+        let began = Instant::now();
+        for member in &self.members {
+            while began.elapsed() < LAG_WAIT {
+                // A member that is down is not waited for.
+                let Some(there) = beat_of(&self.odm, member).await else {
+                    break;
+                };
+                let behind = beat.timestamp_millis().saturating_sub(there.timestamp_millis());
+                if u64::try_from(behind).is_ok_and(|behind| u128::from(behind) > LAG.as_millis()) {
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                } else {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The heartbeat as a member has it, where it answers.
+async fn beat_of(odm: &Odm, member: &str) -> Option<DateTime> {
+    let asked = tokio::time::timeout(ASKED_FOR, lease::beat_of(odm, member));
+    asked.await.ok()?.ok()?
+}
+
+/// The other members of the replica set that answer: one round trip, and one for each.
+pub(crate) async fn members(odm: &Odm) -> Result<Vec<String>> {
+    let hello = odm.database().run_command(doc! { "hello": 1 }).await?;
+    let primary = hello.get_str("primary").unwrap_or_default();
+    let hosts = hello
+        .get_array("hosts")
+        .into_iter()
+        .flatten()
+        .filter_map(Bson::as_str);
+    let mut members = Vec::new();
+    for host in hosts.filter(|host| *host != primary) {
+        if beat_of(odm, host).await.is_some() {
+            members.push(host.to_owned());
+        }
+    }
+    Ok(members)
+}
+
+/// DocumentValidationFailure.
+const VALIDATION: i32 = 121;
+
+impl StepProgress {
+    /// The progress behind a batch that ends with this document.
+    fn behind(&self, last: &Bson, end: &Bson) -> StepProgress {
+        let is_end = last == end;
+        StepProgress {
+            from: self.last.clone(),
+            last: Some(last.clone()),
+            end: Some(end.clone()).filter(|_| !is_end),
+            ..self.clone()
+        }
+    }
+}
+
+/// How many documents a batch goes through: so many that it lasts about [`BATCH_TIME`].
+struct BatchSize {
+    documents: i64,
+}
+
+impl Default for BatchSize {
+    fn default() -> BatchSize {
+        BatchSize {
+            documents: FIRST_BATCH,
+        }
+    }
+}
+
+impl BatchSize {
+    fn took(&mut self, time: Duration) {
+        let documents = if time > BATCH_TIME {
+            self.documents / 2
+        } else {
+            self.documents.saturating_mul(2)
+        };
+        self.documents = documents.clamp(SMALLEST_BATCH, GREATEST_BATCH);
+    }
+}
+
+/// How many documents need a change, and the ids of a few.
+pub(crate) async fn count(odm: &Odm, change: &CollectionChange) -> Result<(u64, Vec<Bson>)> {
+    let documents = odm.database().collection::<Document>(&change.collection);
+    let number = documents.count_documents(change.violations.clone()).await?;
+    if number == 0 {
+        return Ok((0, Vec::new()));
+    }
+    let found = documents
+        .find(change.violations.clone())
+        .projection(doc! { "_id": 1 })
+        .limit(5)
+        .await?;
+    let found: Vec<Document> = found.try_collect().await?;
+    Ok((
+        number,
+        found.iter().filter_map(|one| one.get("_id").cloned()).collect(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_becomes_smaller_where_it_lasts_too_long() {
+        let mut size = BatchSize::default();
+        for _ in 0..10 {
+            size.took(Duration::from_millis(10));
+        }
+        assert_eq!(size.documents, GREATEST_BATCH);
+        for _ in 0..20 {
+            size.took(Duration::from_secs(2));
+        }
+        assert_eq!(size.documents, SMALLEST_BATCH);
+    }
+
+    #[test]
+    fn the_last_batch_of_a_pass_ends_it() {
+        let at = StepProgress {
+            last: Some(5.into()),
+            end: Some(9.into()),
+            ..StepProgress::default()
+        };
+        let middle = at.behind(&7.into(), &9.into());
+        assert_eq!(
+            (middle.from, middle.last, middle.end),
+            (Some(5.into()), Some(7.into()), Some(9.into()))
+        );
+        let end = at.behind(&9.into(), &9.into());
+        assert_eq!((end.last, end.end), (Some(9.into()), None));
+    }
+}

@@ -1,0 +1,734 @@
+//! What a step is written with: each method is one change, described, counted, shown or made as the run demands.
+
+use super::change::FieldChange;
+use super::lease::StepProgress;
+use super::records::{PlannedChange, Sampled};
+use super::run::{self, CollectionChange, How, Runner, UpdateOf, WorkOf};
+use crate::model::document::Document as Model;
+use crate::model::stored::Row;
+use crate::store::decode::decode_given;
+use crate::{Error, Odm, Result, Tx};
+use futures::TryStreamExt;
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::options::UpdateModifications;
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many documents a plan shows of each change.
+const SAMPLE: i64 = 2;
+
+/// What becomes of the changes of a step.
+pub(super) enum StepMode {
+    /// They are described.
+    Describe,
+    /// The documents that need them are counted, and a few are shown as they are and as they will be.
+    Plan { odm: Odm, samples: bool },
+    /// They are made.
+    Run(Arc<Runner>),
+    /// They are made in documents in memory, by collection.
+    Memory(Mutex<HashMap<String, Vec<Document>>>),
+}
+
+/// What a step is given: its methods change the documents of a database.
+///
+/// The function of a step runs several times: to describe and to count its changes, to show them, and to make them. So it does nothing but
+/// call these methods; what is to be done beside them is done in the closure of [`run`](EachDocument::run).
+///
+/// ```
+/// use odm::migrate::Step;
+///
+/// pub async fn up(step: &Step) -> odm::Result<()> {
+///     let people = step.collection("people");
+///     people.add("newsletter", false).await?;
+///     people.rename("street", "address.street").await?;
+///     step.backfill().await
+/// }
+/// ```
+pub struct Step {
+    name: &'static str,
+    down: bool,
+    mode: StepMode,
+    position: AtomicI64,
+    /// The changes that were described or counted.
+    changes: Mutex<Vec<PlannedChange>>,
+}
+
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Step")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One change of a step.
+struct StepChange {
+    collection: String,
+    words: String,
+    kind: ChangeKind,
+}
+
+enum ChangeKind {
+    Field(FieldChange),
+    Documents { violations: Document, how: How },
+    RenameCollection(String),
+    DropCollection,
+    Backfill,
+    Declare,
+    ByHand,
+}
+
+impl Step {
+    pub(super) fn new(name: &'static str, down: bool, mode: StepMode) -> Step {
+        Step {
+            name,
+            down,
+            mode,
+            position: AtomicI64::new(0),
+            changes: Mutex::new(Vec::new()),
+        }
+    }
+
+    pub(super) fn into_changes(self) -> Vec<PlannedChange> {
+        self.changes.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn into_memory(self) -> HashMap<String, Vec<Document>> {
+        match self.mode {
+            StepMode::Memory(documents) => documents.into_inner().unwrap_or_else(PoisonError::into_inner),
+            _ => HashMap::new(),
+        }
+    }
+
+    /// The name of the step: that of its module.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// A collection, whose documents are changed. It need not be that of a model.
+    pub fn collection(&self, name: impl Into<String>) -> StepCollection<'_> {
+        StepCollection {
+            step: self,
+            name: name.into(),
+        }
+    }
+
+    /// The documents of the collection of `Old` that match, each of which is read as `Old`: as [`StepCollection::each`].
+    pub fn each<Old: Model>(&self, violations: impl Into<Document>) -> EachDocument<'_, Old> {
+        self.collection(Old::META.collection).each(violations)
+    }
+
+    /// Renames a collection, where it is there. Its documents need no change.
+    ///
+    /// # Errors
+    /// As [`add`](StepCollection::add); where there is a collection of the new name, errors of the server.
+    pub async fn rename_collection(&self, from: impl Into<String>, to: impl Into<String>) -> Result<()> {
+        let (from, to) = (from.into(), to.into());
+        self.make(StepChange {
+            words: format!("rename the collection to `{to}`"),
+            collection: from,
+            kind: ChangeKind::RenameCollection(to),
+        })
+        .await
+    }
+
+    /// Drops a collection with its documents, where it is there.
+    ///
+    /// # Errors
+    /// As [`add`](StepCollection::add).
+    pub async fn drop_collection(&self, name: impl Into<String>) -> Result<()> {
+        self.make(StepChange {
+            collection: name.into(),
+            words: "drop the collection".to_owned(),
+            kind: ChangeKind::DropCollection,
+        })
+        .await
+    }
+
+    /// Fills the copies, subsets, computed fields, summaries, links and unique values that documents lack: [`Odm::backfill`], which does not
+    /// wait for processes that have read older declarations.
+    ///
+    /// # Errors
+    /// As [`Odm::backfill`].
+    pub async fn backfill(&self) -> Result<()> {
+        self.make(StepChange {
+            collection: String::new(),
+            words: "fill what the models declare and documents lack".to_owned(),
+            kind: ChangeKind::Backfill,
+        })
+        .await
+    }
+
+    /// Makes collections, validators and indexes as they are declared: [`Odm::sync`].
+    ///
+    /// # Errors
+    /// As [`Odm::sync`].
+    pub async fn declare(&self) -> Result<()> {
+        self.make(StepChange {
+            collection: String::new(),
+            words: "make collections, validators and indexes as they are declared".to_owned(),
+            kind: ChangeKind::Declare,
+        })
+        .await
+    }
+
+    /// A change that is still to be written: `odm migrate new` writes this where it can't derive one.
+    ///
+    /// # Errors
+    /// [`Error::Step`] with the text, when the step runs.
+    pub async fn write_by_hand(&self, what: impl Into<String>) -> Result<()> {
+        self.make(StepChange {
+            collection: String::new(),
+            words: what.into(),
+            kind: ChangeKind::ByHand,
+        })
+        .await
+    }
+
+    fn note(&self, change: PlannedChange) {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.push(change);
+    }
+
+    async fn make(&self, change: StepChange) -> Result<()> {
+        match &self.mode {
+            StepMode::Describe => {
+                self.note(change.planned());
+                Ok(())
+            }
+            StepMode::Plan { odm, samples } => {
+                let planned = change.count(odm, *samples).boxed().await?;
+                self.note(planned);
+                Ok(())
+            }
+            StepMode::Run(runner) => self.run(runner, change).boxed().await,
+            StepMode::Memory(documents) => {
+                let mut documents = documents.lock().unwrap_or_else(PoisonError::into_inner);
+                change
+                    .apply(&mut documents)
+                    .map_err(|message| self.error(message))
+            }
+        }
+    }
+
+    fn error(&self, message: impl Into<String>) -> Error {
+        Error::Step {
+            step: self.name.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    async fn run(&self, runner: &Arc<Runner>, change: StepChange) -> Result<()> {
+        let position = self.position.fetch_add(1, Ordering::Relaxed);
+        if runner.is_lost() {
+            return Err(runner.lost());
+        }
+        let at = runner.progress();
+        if position < at.change {
+            return Ok(());
+        }
+        if position > at.change {
+            runner.set_progress(StepProgress {
+                step: self.name.to_owned(),
+                down: self.down,
+                change: position,
+                documents: at.documents,
+                ..StepProgress::default()
+            });
+        }
+        let odm = &runner.odm;
+        let change = match change.documents() {
+            Ok(documents) => return runner.change(&documents).await,
+            Err(change) => change,
+        };
+        runner.confirm().await?;
+        match change.kind {
+            ChangeKind::RenameCollection(to) => {
+                if !is_there(odm, &change.collection).await? {
+                    return Ok(());
+                }
+                let database = odm.database().name();
+                let rename = doc! {
+                    "renameCollection": format!("{database}.{}", change.collection),
+                    "to": format!("{database}.{to}"),
+                    "writeConcern": { "w": "majority" },
+                };
+                let admin = odm.database().client().database("admin");
+                runner
+                    .held(async { Ok(admin.run_command(rename).await.map(drop)?) })
+                    .await
+            }
+            ChangeKind::DropCollection => {
+                let dropped = odm.database().collection::<Document>(&change.collection);
+                runner.held(async { Ok(dropped.drop().await?) }).await
+            }
+            ChangeKind::Backfill => {
+                runner
+                    .held(async { odm.backfill().at_once().await.map(drop) })
+                    .await
+            }
+            ChangeKind::Declare => runner.held(async { odm.sync().await.map(drop) }).await,
+            ChangeKind::ByHand => Err(self.error(format!("the step is not finished: {}", change.words))),
+            ChangeKind::Field(_) | ChangeKind::Documents { .. } => Ok(()),
+        }
+    }
+}
+
+async fn is_there(odm: &Odm, collection: &str) -> Result<bool> {
+    let names = odm.database().list_collection_names();
+    Ok(!names.filter(doc! { "name": collection }).await?.is_empty())
+}
+
+impl StepChange {
+    fn planned(&self) -> PlannedChange {
+        PlannedChange {
+            collection: self.collection.clone(),
+            words: self.words.clone(),
+            documents: None,
+            samples: Vec::new(),
+        }
+    }
+
+    /// The same as a change of documents, if it is one.
+    fn documents(self) -> Result<CollectionChange, StepChange> {
+        match self.kind {
+            ChangeKind::Field(change) => Ok(CollectionChange {
+                collection: self.collection,
+                violations: change.violations(),
+                how: How::Pipeline(change.pipeline()),
+            }),
+            ChangeKind::Documents { violations, how } => Ok(CollectionChange {
+                collection: self.collection,
+                violations,
+                how,
+            }),
+            _ => Err(self),
+        }
+    }
+
+    /// How many documents need it, and a few of them.
+    async fn count(self, odm: &Odm, samples: bool) -> Result<PlannedChange> {
+        let mut planned = self.planned();
+        let change = match self.documents() {
+            Ok(change) => change,
+            Err(change) => {
+                planned.documents = match change.kind {
+                    ChangeKind::RenameCollection(_) | ChangeKind::DropCollection => {
+                        let there = is_there(odm, &change.collection).await?;
+                        Some(u64::from(there))
+                    }
+                    ChangeKind::Backfill => Some(odm.plan().await?.backfills().len() as u64),
+                    ChangeKind::Declare => Some(odm.plan().await?.changes().len() as u64),
+                    _ => None,
+                };
+                return Ok(planned);
+            }
+        };
+        let (documents, _) = run::count(odm, &change).await?;
+        planned.documents = Some(documents);
+        if !samples || documents == 0 {
+            return Ok(planned);
+        }
+        let all = odm.database().collection::<Document>(&change.collection);
+        let found = all
+            .find(change.violations.clone())
+            .sort(doc! { "_id": 1 })
+            .limit(SAMPLE)
+            .await?;
+        let before: Vec<Document> = found.try_collect().await?;
+        let ids: Vec<Bson> = before.iter().filter_map(|one| one.get("_id").cloned()).collect();
+        let after: Vec<Option<Document>> = match &change.how {
+            How::Pipeline(stages) => {
+                let mut pipeline = vec![
+                    doc! { "$match": { "_id": { "$in": ids } } },
+                    doc! { "$sort": { "_id": 1 } },
+                ];
+                pipeline.extend(stages.clone());
+                let made = all.aggregate(pipeline).await?;
+                let made: Vec<Document> = made.try_collect().await?;
+                made.into_iter().map(Some).collect()
+            }
+            How::Each(update) => {
+                let mut made = Vec::new();
+                for document in &before {
+                    let raw = RawDocumentBuf::try_from(document);
+                    let raw = raw.map_err(|error| Error::application(error.to_string()))?;
+                    made.push(match update(&raw)? {
+                        UpdateModifications::Document(update) => updated(document, &update),
+                        _ => None,
+                    });
+                }
+                made
+            }
+            How::Work(_) => before.iter().map(|_| None).collect(),
+        };
+        let samples = before.into_iter().zip(after);
+        planned.samples = samples.map(|(before, after)| Sampled { before, after }).collect();
+        Ok(planned)
+    }
+
+    /// Makes it in memory.
+    fn apply(self, documents: &mut HashMap<String, Vec<Document>>) -> Result<(), String> {
+        match self.kind {
+            ChangeKind::Field(change) => {
+                let mut all = documents.get_mut(&self.collection).into_iter().flatten();
+                all.try_for_each(|document| change.apply(document))
+            }
+            ChangeKind::Documents {
+                how: How::Each(update),
+                ..
+            } => {
+                for document in documents.get_mut(&self.collection).into_iter().flatten() {
+                    let Ok(raw) = RawDocumentBuf::try_from(&*document) else {
+                        continue;
+                    };
+                    // Samples that are no documents of the old shape don't need it.
+                    match update(&raw) {
+                        Ok(UpdateModifications::Document(update)) => {
+                            *document = updated(document, &update).ok_or_else(|| {
+                                format!(
+                                    "the update {update} of `{}` is made by a server alone",
+                                    self.collection
+                                )
+                            })?;
+                        }
+                        Ok(_) => {
+                            return Err(format!(
+                                "a pipeline of `{}` is made by a server alone",
+                                self.collection
+                            ));
+                        }
+                        Err(Error::Decode { .. }) => {}
+                        Err(error) => return Err(error.to_string()),
+                    }
+                }
+                Ok(())
+            }
+            ChangeKind::Documents { .. } => Err(format!(
+                "`{}`: {} is made by a server alone",
+                self.collection, self.words
+            )),
+            ChangeKind::RenameCollection(to) => {
+                if let Some(all) = documents.remove(&self.collection) {
+                    documents.entry(to).or_default().extend(all);
+                }
+                Ok(())
+            }
+            ChangeKind::DropCollection => {
+                documents.remove(&self.collection);
+                Ok(())
+            }
+            ChangeKind::Backfill | ChangeKind::Declare => Ok(()),
+            ChangeKind::ByHand => Err(self.words),
+        }
+    }
+}
+
+/// A document after an update of `$set`, `$unset` and `$rename`, or a replacement; `None` where it has other operators.
+fn updated(document: &Document, update: &Document) -> Option<Document> {
+    if !update.keys().any(|key| key.starts_with('$')) {
+        let mut replaced = doc! { "_id": document.get("_id").cloned().unwrap_or(Bson::Null) };
+        replaced.extend(update.clone());
+        return Some(replaced);
+    }
+    let mut document = document.clone();
+    for (operator, fields) in update {
+        for (path, value) in fields.as_document()? {
+            match operator.as_str() {
+                "$set" => super::change::put(&mut document, path, value.clone()),
+                "$unset" => FieldChange::Remove { path: path.clone() }
+                    .apply(&mut document)
+                    .ok()?,
+                "$rename" => {
+                    let (from, to) = (path.clone(), value.as_str()?.to_owned());
+                    FieldChange::Rename { from, to }.apply(&mut document).ok()?;
+                }
+                _ => return None,
+            }
+        }
+    }
+    Some(document)
+}
+
+/// A collection in a step.
+#[derive(Clone, Debug)]
+pub struct StepCollection<'s> {
+    step: &'s Step,
+    name: String,
+}
+
+impl<'s> StepCollection<'s> {
+    async fn field(&self, change: FieldChange) -> Result<()> {
+        let all = change.paths();
+        if let Some(path) = all.iter().find(|path| {
+            path.is_empty()
+                || path
+                    .split('.')
+                    .any(|part| part.is_empty() || part.starts_with('$'))
+        }) {
+            return Err(self.step.error(format!(
+                "`{path}` of `{}` is no path of a field: write names that are joined by dots",
+                self.name
+            )));
+        }
+        if all.iter().any(|path| *path == "_id" || path.starts_with("_id.")) {
+            return Err(self.step.error(format!(
+                "the `_id` of `{}` can't be changed: insert documents with the new one and delete the others in `each(…).run(…)`",
+                self.name
+            )));
+        }
+        self.step
+            .make(StepChange {
+                collection: self.name.clone(),
+                words: change.in_words(),
+                kind: ChangeKind::Field(change),
+            })
+            .await
+    }
+
+    /// Adds a field with a value, in documents and in the items of arrays that lack it. `null` is not missing.
+    ///
+    /// ```
+    /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    /// step.collection("orders").add("lines.discount", 0).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Step`] where documents still need the change after three passes; errors of the server.
+    ///
+    /// # Cost
+    /// A count, in which the server reads the collection. For every batch, which has 20 to 2,000 documents, one round trip for its end, one
+    /// for the lease, one for the update, and one for the commit. At the end one more count.
+    pub async fn add(&self, path: impl Into<String>, value: impl Into<Bson>) -> Result<()> {
+        self.field(FieldChange::Add {
+            path: path.into(),
+            value: value.into(),
+        })
+        .await
+    }
+
+    /// Renames a field, in documents and in the items of arrays; or moves it to another place, which does not lead through arrays. A value
+    /// that is there under the new name stays: a program of the new version has written it.
+    ///
+    /// ```
+    /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    /// let people = step.collection("people");
+    /// people.rename("surname", "last_name").await?;
+    /// people.rename("street", "address.street").await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`add`](StepCollection::add).
+    ///
+    /// # Cost
+    /// As [`add`](StepCollection::add).
+    pub async fn rename(&self, from: impl Into<String>, to: impl Into<String>) -> Result<()> {
+        self.field(FieldChange::Rename {
+            from: from.into(),
+            to: to.into(),
+        })
+        .await
+    }
+
+    /// Removes a field, in documents and in the items of arrays.
+    ///
+    /// ```
+    /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    /// step.collection("people").remove("fax").await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`add`](StepCollection::add).
+    ///
+    /// # Cost
+    /// As [`add`](StepCollection::add).
+    pub async fn remove(&self, path: impl Into<String>) -> Result<()> {
+        self.field(FieldChange::Remove { path: path.into() }).await
+    }
+
+    /// Changes the type of a field, where it has another one and is not `null`, by an expression of the server in which `$$value` is its
+    /// value, or each item of an array. `to` is MongoDB's name of the type: `string`, `int`, `long`, `double`, `decimal`, `date`, `bool`,
+    /// `objectId`, `binData`, `object`, `array`.
+    ///
+    /// ```
+    /// # use odm::bson::doc;
+    /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    /// step.collection("products").retype("price", "decimal", doc! { "$toDecimal": "$$value" }).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`add`](StepCollection::add). Where the expression fails, the error of the server: `$convert` has `onError`.
+    ///
+    /// # Cost
+    /// As [`add`](StepCollection::add).
+    pub async fn retype(
+        &self,
+        path: impl Into<String>,
+        to: impl Into<String>,
+        expression: impl Into<Bson>,
+    ) -> Result<()> {
+        self.field(FieldChange::Retype {
+            path: path.into(),
+            to: to.into(),
+            expression: expression.into(),
+        })
+        .await
+    }
+
+    /// Updates the documents that match by a pipeline of the server. An updated document may not match any more.
+    ///
+    /// ```
+    /// # use odm::bson::doc;
+    /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    /// let is_old = doc! { "name": { "$type": "string" } };
+    /// let split = doc! { "$set": { "name": { "$arrayToObject": [[
+    ///     ["first", { "$arrayElemAt": [{ "$split": ["$name", " "] }, 0] }],
+    ///     ["last", { "$arrayElemAt": [{ "$split": ["$name", " "] }, -1] }],
+    /// ]] } } };
+    /// step.collection("people").update(is_old, [split]).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`add`](StepCollection::add).
+    ///
+    /// # Cost
+    /// As [`add`](StepCollection::add).
+    pub async fn update(
+        &self,
+        violations: impl Into<Document>,
+        pipeline: impl IntoIterator<Item = Document>,
+    ) -> Result<()> {
+        let (violations, stages) = (violations.into(), pipeline.into_iter().collect::<Vec<_>>());
+        self.step
+            .make(StepChange {
+                collection: self.name.clone(),
+                words: format!("update {violations} by {}", Bson::from(stages.clone())),
+                kind: ChangeKind::Documents {
+                    violations,
+                    how: How::Pipeline(stages),
+                },
+            })
+            .await
+    }
+
+    /// The documents that match, each of which is read as `Old`: a frozen struct, which keeps the shape of the version before. A changed document
+    /// may not match any more.
+    ///
+    /// ```
+    /// # use odm::bson::doc;
+    /// #[derive(odm::Row)]
+    /// struct OldPerson {
+    ///     name: String,
+    /// }
+    ///
+    /// pub async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    ///     step.collection("people")
+    ///         .each::<OldPerson>(doc! { "name": { "$type": "string" } })
+    ///         .update(|old| {
+    ///             let (first, last) = old.name.split_once(' ').unwrap_or(("", &old.name));
+    ///             Ok(doc! { "$set": { "name": { "first": first, "last": last } } })
+    ///         })
+    ///         .await
+    /// }
+    /// ```
+    pub fn each<Old: Row>(&self, violations: impl Into<Document>) -> EachDocument<'s, Old> {
+        EachDocument {
+            step: self.step,
+            collection: self.name.clone(),
+            violations: violations.into(),
+            of: PhantomData,
+        }
+    }
+}
+
+/// The documents of a collection that need a change: [`StepCollection::each`].
+#[must_use = "nothing is changed until `update` or `run` is awaited"]
+#[derive(Debug)]
+pub struct EachDocument<'s, Old> {
+    step: &'s Step,
+    collection: String,
+    violations: Document,
+    of: PhantomData<fn() -> Old>,
+}
+
+impl<Old: Row> EachDocument<'_, Old> {
+    async fn make(self, what: &str, how: How) -> Result<()> {
+        self.step
+            .make(StepChange {
+                collection: self.collection,
+                words: format!("{what} each document with {}", self.violations),
+                kind: ChangeKind::Documents {
+                    violations: self.violations,
+                    how,
+                },
+            })
+            .await
+    }
+
+    /// Updates each document by what the closure makes of it: an update of the driver, with operators or as a pipeline. The closure is also
+    /// called for a plan and, by `odm migrate check`, for samples, so it does nothing else. A document that was changed meanwhile is read again
+    /// in the next pass.
+    ///
+    /// # Errors
+    /// As [`add`](StepCollection::add); [`Error::Decode`] for a document that can't be read as `Old`; errors of the closure.
+    ///
+    /// # Cost
+    /// As [`add`](StepCollection::add); the documents are read instead of the end of the batch.
+    pub async fn update<U: Into<UpdateModifications>>(
+        self,
+        update: impl Fn(Old) -> Result<U> + Send + Sync + 'static,
+    ) -> Result<()> {
+        let update: UpdateOf = Arc::new(move |raw| Ok(update(decode_given::<Old>(raw)?)?.into()));
+        self.make("update", How::Each(update)).await
+    }
+
+    /// Executes work with the documents of each batch, within the transaction of its progress: writes of the library with their rules, and of
+    /// the driver by [`Tx::session`]. The transaction may run several times.
+    ///
+    /// ```
+    /// # use samples::model::*;
+    /// # use odm::bson::doc;
+    /// # #[derive(odm::Row)] struct OldPerson { #[row(id)] id: ObjectId }
+    /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    /// step.collection("people")
+    ///     .each::<Person>(doc! { "age": { "$lt": 0 } })
+    ///     .run(async |tx, people| {
+    ///         for person in people {
+    ///             tx.collection::<Person>().delete(person.id).await?;
+    ///         }
+    ///         Ok(())
+    ///     })
+    ///     .await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`update`](EachDocument::update); [`Error::Unsupported`] on a standalone server.
+    ///
+    /// # Cost
+    /// As [`update`](EachDocument::update), with one more read of the documents within the transaction, and that of the work.
+    pub async fn run<F, Fut>(self, work: F) -> Result<()>
+    where
+        F: Fn(Tx, Vec<Old>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<()>> + Send + 'static,
+        Old: Send,
+    {
+        let work: WorkOf = Arc::new(move |tx, documents| {
+            let read = documents.iter().map(|raw| decode_given::<Old>(raw));
+            let done: BoxFuture<'static, Result<()>> = match read.collect::<Result<Vec<Old>>>() {
+                Ok(documents) => Box::pin(work(tx, documents)),
+                Err(error) => Box::pin(async { Err(error) }),
+            };
+            done
+        });
+        self.make("run work with", How::Work(work)).await
+    }
+}

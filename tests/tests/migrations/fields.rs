@@ -1,0 +1,243 @@
+//! The changes of fields: the server makes of documents what is made of them in memory.
+
+use odm::bson::{Bson, Document as Doc, doc};
+use odm::migrate::Step;
+use odm::prelude::*;
+use odm_tests::random::Random;
+use odm_tests::{TestDb, with_db};
+use std::collections::HashMap;
+
+mod m0001_every_change {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        let things = step.collection("things");
+        things.add("a", 7).await?;
+        things.add("b.c", "new").await?;
+        things.add("b.d.e", Bson::Null).await?;
+        things.rename("f", "g").await?;
+        things.rename("b.f", "b.g").await?;
+        things.rename("b.d.f", "b.d.g").await?;
+        things.rename("m", "n.o").await?;
+        things
+            .retype("t", "string", doc! { "$toString": "$$value" })
+            .await?;
+        things
+            .retype("b.t", "long", doc! { "$toLong": "$$value" })
+            .await?;
+        things
+            .retype("b.d.t", "double", doc! { "$toDouble": ["$$value"] })
+            .await?;
+        things.remove("x").await?;
+        things.remove("b.d.x").await
+    }
+}
+
+fn steps() -> odm::Migrations {
+    odm::migrations![m0001_every_change]
+}
+
+fn odm(t: &TestDb) -> Odm {
+    Odm::new(t.db.clone(), []).unwrap()
+}
+
+fn number(random: &mut Random) -> Bson {
+    match random.below(4) {
+        0 => Bson::Int32(random.below(100)),
+        1 => Bson::Int64(i64::from(random.below(100_i32)) << 33),
+        2 => Bson::Null,
+        _ => f64::from(random.below(100_i32)).into(),
+    }
+}
+
+/// Some of the fields that the step changes, and embedded documents and arrays in which they are too.
+fn object(random: &mut Random, depth: u32) -> Doc {
+    let mut object = Doc::new();
+    for name in ["a", "c", "e", "f", "g", "m", "x"] {
+        if random.one_in(2) {
+            object.insert(name, random.below(5_i32));
+        }
+    }
+    if random.one_in(2) {
+        let value = if depth > 0 && random.one_in(3) {
+            let items = random.below(3_usize);
+            (0..items).map(|_| number(random)).collect::<Vec<_>>().into()
+        } else {
+            number(random)
+        };
+        object.insert("t", value);
+    }
+    let inner = ["b", "d"].get(depth as usize);
+    if let Some(name) = inner {
+        match random.below(6) {
+            0 => {}
+            1 => drop(object.insert(*name, Bson::Null)),
+            2 => drop(object.insert(*name, "scalar")),
+            3 => drop(object.insert(*name, self::object(random, depth + 1))),
+            _ => {
+                let items = random.below(4_usize);
+                let items = (0..items).map(|_| {
+                    if random.one_in(6) {
+                        3.into()
+                    } else {
+                        Bson::from(self::object(random, depth + 1))
+                    }
+                });
+                let items: Vec<Bson> = items.collect();
+                object.insert(*name, items);
+            }
+        }
+    }
+    if depth == 0 && random.one_in(4) {
+        object.insert("n", doc! { "o": 1 });
+    }
+    object
+}
+
+async fn stored(t: &TestDb, name: &str) -> Vec<Doc> {
+    use futures::TryStreamExt;
+    let all = t.db.collection::<Doc>(name);
+    let found = all.find(doc! {}).sort(doc! { "_id": 1 }).await.unwrap();
+    found.try_collect().await.unwrap()
+}
+
+/// The fields in the order of their names.
+fn sorted(document: &Doc) -> Doc {
+    let value = |value: &Bson| match value {
+        Bson::Document(inner) => sorted(inner).into(),
+        Bson::Array(items) => {
+            let items = items.iter().map(|item| match item {
+                Bson::Document(inner) => sorted(inner).into(),
+                other => other.clone(),
+            });
+            items.collect::<Vec<Bson>>().into()
+        }
+        other => other.clone(),
+    };
+    let mut names: Vec<&String> = document.keys().collect();
+    names.sort();
+    names
+        .into_iter()
+        .map(|name| (name.clone(), value(&document[name])))
+        .collect()
+}
+
+#[odm_tests::test]
+fn the_server_makes_of_documents_what_is_made_of_them_in_memory() {
+    with_db(async |t| {
+        let mut random = Random::new(7);
+        let documents: Vec<Doc> = (0..400)
+            .map(|id| {
+                let mut document = doc! { "_id": id };
+                document.extend(object(&mut random, 0));
+                document
+            })
+            .collect();
+        t.db.collection::<Doc>("things")
+            .insert_many(&documents)
+            .await
+            .unwrap();
+        let in_memory = steps()
+            .in_memory(0, HashMap::from([("things".to_owned(), documents.clone())]))
+            .unwrap();
+        let before = odm(&t).migrate(steps()).status().await.unwrap();
+        assert!(
+            before.steps[0]
+                .changes
+                .iter()
+                .all(|change| change.documents > Some(0)),
+            "{before}"
+        );
+        odm(&t).migrate(steps()).up().await.unwrap();
+        let made = stored(&t, "things").await;
+        for ((made, expected), old) in made.iter().zip(&in_memory["things"]).zip(&documents) {
+            assert_eq!(sorted(made), sorted(expected), "of {old}");
+        }
+        // Nothing needs a change any more, and what needed none was not changed.
+        let again = steps().in_memory(0, HashMap::from([("things".to_owned(), made.clone())]));
+        assert_eq!(again.unwrap()["things"], made);
+    });
+}
+
+mod m0001_ids_of_several_types {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        step.collection("mixed").add("seen", true).await
+    }
+}
+
+#[odm_tests::test]
+fn documents_with_ids_of_several_types_are_all_changed() {
+    with_db(async |t| {
+        let ids: [Bson; 7] = [
+            1.into(),
+            2.5.into(),
+            "one".into(),
+            doc! { "a": 1 }.into(),
+            ObjectId::new().into(),
+            true.into(),
+            DateTime::from_millis(0).into(),
+        ];
+        let documents: Vec<Doc> = ids.iter().map(|id| doc! { "_id": id.clone() }).collect();
+        t.db.collection::<Doc>("mixed")
+            .insert_many(documents)
+            .await
+            .unwrap();
+        let steps = odm::migrations![m0001_ids_of_several_types];
+        let migrated = odm(&t).migrate(steps).up().await.unwrap();
+        assert_eq!(migrated.documents, 7);
+        assert!(
+            stored(&t, "mixed")
+                .await
+                .iter()
+                .all(|one| one.get_bool("seen").ok() == Some(true))
+        );
+    });
+}
+
+mod refused {
+    use super::*;
+
+    mod m0001_dollar {
+        use super::*;
+
+        pub async fn up(step: &Step) -> odm::Result<()> {
+            step.collection("things").add("a.$b", 1).await
+        }
+    }
+
+    mod m0001_id {
+        use super::*;
+
+        pub async fn up(step: &Step) -> odm::Result<()> {
+            step.collection("things").rename("_id", "id").await
+        }
+    }
+
+    #[odm_tests::test]
+    fn a_path_that_no_field_has_is_refused() {
+        with_db(async |t| {
+            let error = odm(&t)
+                .migrate(odm::migrations![m0001_dollar])
+                .up()
+                .await
+                .unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "the step `m0001_dollar`: `a.$b` of `things` is no path of a field: write names that are joined by dots"
+            );
+            let error = odm(&t)
+                .migrate(odm::migrations![m0001_id])
+                .status()
+                .await
+                .unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains("the `_id` of `things` can't be changed"),
+                "{error}"
+            );
+        });
+    }
+}

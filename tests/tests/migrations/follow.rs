@@ -1,0 +1,220 @@
+//! What follows from the changes of a step: copies, subsets, computed fields, the library's own declarations.
+
+use odm::bson::{Document as Doc, doc};
+use odm::migrate::Step;
+use odm::migrations;
+use odm::prelude::*;
+use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
+
+#[derive(Document, Clone, Debug, PartialEq)]
+#[document(collection = "authors")]
+struct Author {
+    id: i32,
+    name: String,
+    #[computed(count = Article)]
+    articles: i64,
+    #[computed(sum = Article.words)]
+    words: i64,
+    #[subset(of = Article, limit = 2, order(-words), fields(words: i64))]
+    longest: Vec<Longest>,
+}
+
+#[derive(Document, Clone, Debug, PartialEq)]
+#[document(collection = "articles")]
+struct Article {
+    id: i32,
+    #[parent_ref]
+    author: Ref<Author>,
+    #[denormalize(from = author.name)]
+    author_name: String,
+    words: i64,
+}
+
+mod m0001_names {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        let upper = doc! { "$set": { "name": { "$toUpper": "$name" } } };
+        let is_lower = doc! { "name": { "$regex": "[a-z]" } };
+        step.collection("authors").update(is_lower, [upper]).await?;
+        let articles = step.collection("articles");
+        articles
+            .each::<Article>(doc! { "words": { "$lt": 100 } })
+            .update(|article| Ok(doc! { "$set": { "words": article.words + 100 } }))
+            .await
+    }
+}
+
+mod m0001_moved {
+    use super::*;
+
+    /// The library's own operations, with their rules, within the transaction of the progress.
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        step.each::<Article>(doc! { "author": 1 })
+            .run(async |tx, articles| {
+                for article in articles {
+                    tx.collection::<Article>()
+                        .update(article.id)
+                        .set(|a| a.author, Ref::new(2))
+                        .await?;
+                }
+                Ok(())
+            })
+            .await
+    }
+}
+
+async fn odm(t: &TestDb) -> Odm {
+    let odm = Odm::new(t.db.clone(), models![Author, Article]).unwrap();
+    odm.sync().await.unwrap();
+    let authors = ["kate", "tom"].iter().zip(1..);
+    for (name, id) in authors {
+        odm.collection::<Author>()
+            .insert(NewAuthor {
+                id,
+                name: (*name).to_owned(),
+            })
+            .await
+            .unwrap();
+    }
+    for id in 0..250 {
+        let author = Ref::new(1 + id % 2);
+        odm.collection::<Article>()
+            .insert(NewArticle {
+                id,
+                author,
+                words: i64::from(id % 90),
+            })
+            .await
+            .unwrap();
+    }
+    odm
+}
+
+#[odm_tests::test]
+fn a_changed_source_takes_its_copies_subsets_and_sums_along() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        odm.migrate(migrations![m0001_names]).up().await.unwrap();
+        let article = odm.collection::<Article>().get(4).required().await.unwrap();
+        assert_eq!((article.author_name.as_str(), article.words), ("KATE", 104));
+        let author = odm.collection::<Author>().get(1).required().await.unwrap();
+        assert!(
+            author.longest[0].words > 180 && author.words > 12_500,
+            "{author:?}"
+        );
+        assert_clean(&odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn operations_of_the_library_run_in_the_transaction_of_a_batch() {
+    with_transactions(async |t| {
+        let odm = odm(&t).await;
+        odm.migrate(migrations![m0001_moved]).up().await.unwrap();
+        let author = odm.collection::<Author>().get(2).required().await.unwrap();
+        assert_eq!(author.articles, 250);
+        assert_clean(&odm).await;
+    });
+}
+
+/// The version before, without copies and counts.
+mod before {
+    use super::*;
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "authors")]
+    pub struct Author {
+        pub id: i32,
+        pub name: String,
+    }
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "articles")]
+    pub struct Article {
+        pub id: i32,
+        #[parent_ref]
+        pub author: Ref<Author>,
+        pub words: i64,
+    }
+}
+
+mod m0001_declarations {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        step.backfill().await?;
+        step.declare().await
+    }
+}
+
+#[odm_tests::test]
+fn new_declarations_are_made_and_filled_by_one_line_each() {
+    with_db(async |t| {
+        let old = Odm::new(t.db.clone(), models![before::Author, before::Article]).unwrap();
+        old.sync().await.unwrap();
+        old.collection::<before::Author>()
+            .insert(before::Author {
+                id: 1,
+                name: "kate".to_owned(),
+            })
+            .await
+            .unwrap();
+        for id in 0..3 {
+            let article = before::Article {
+                id,
+                author: Ref::new(1),
+                words: 10,
+            };
+            old.collection::<before::Article>().insert(article).await.unwrap();
+        }
+        let odm = Odm::new(t.db.clone(), models![Author, Article]).unwrap();
+        let migrating = odm.migrate(migrations![m0001_declarations]);
+        let status = migrating.status().await.unwrap();
+        assert!(
+            status.steps[0]
+                .changes
+                .iter()
+                .all(|change| change.documents > Some(0)),
+            "{status}"
+        );
+        migrating.up().await.unwrap();
+        let author = odm.collection::<Author>().get(1).required().await.unwrap();
+        assert_eq!((author.articles, author.words, author.longest.len()), (3, 30, 2));
+        assert_clean(&odm).await;
+    });
+}
+
+mod m0001_collections {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        step.rename_collection("posts", "entries").await?;
+        step.collection("entries").add("kind", "post").await?;
+        step.drop_collection("drafts").await
+    }
+}
+
+#[odm_tests::test]
+fn a_collection_is_renamed_and_another_one_dropped() {
+    with_db(async |t| {
+        for name in ["posts", "drafts"] {
+            t.db.collection::<Doc>(name)
+                .insert_one(doc! { "_id": 1 })
+                .await
+                .unwrap();
+        }
+        let odm = Odm::new(t.db.clone(), []).unwrap();
+        odm.migrate(migrations![m0001_collections]).up().await.unwrap();
+        let mut names = t.db.list_collection_names().await.unwrap();
+        names.retain(|name| !name.starts_with("_odm"));
+        assert_eq!(names, ["entries"]);
+        let entry =
+            t.db.collection::<Doc>("entries")
+                .find_one(doc! {})
+                .await
+                .unwrap()
+                .unwrap();
+        assert_eq!(entry, doc! { "_id": 1, "kind": "post" });
+    });
+}

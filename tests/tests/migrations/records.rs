@@ -1,0 +1,278 @@
+//! The list of steps and the database: the status, the order, the way back.
+
+use odm::bson::{Document as Doc, doc};
+use odm::cli::{Streams, run_with};
+use odm::migrate::{Step, StepState};
+use odm::prelude::*;
+use odm::{Error, Migrations, migrations};
+use odm_tests::{TestDb, with_db};
+
+mod m0001_slug {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        step.collection("articles").add("slug", "").await
+    }
+
+    pub async fn down(step: &Step) -> odm::Result<()> {
+        step.collection("articles").remove("slug").await
+    }
+}
+
+mod m0002_author {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        step.collection("articles").rename("autor", "author").await
+    }
+
+    pub async fn down(step: &Step) -> odm::Result<()> {
+        step.collection("articles").rename("author", "autor").await
+    }
+}
+
+mod m0003_words {
+    use super::*;
+
+    #[derive(odm::Row)]
+    struct OldArticle {
+        text: String,
+    }
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        let articles = step.collection("articles");
+        articles
+            .each::<OldArticle>(doc! { "words": { "$exists": false } })
+            .update(|old| {
+                let words = old.text.split_whitespace().count() as i64;
+                Ok(doc! { "$set": { "words": words } })
+            })
+            .await
+    }
+}
+
+/// The same name with another change.
+mod changed {
+    use super::*;
+
+    pub mod m0001_slug {
+        use super::*;
+
+        pub async fn up(step: &Step) -> odm::Result<()> {
+            step.collection("articles").add("slug", "none").await
+        }
+    }
+}
+
+fn odm(t: &TestDb) -> Odm {
+    Odm::new(t.db.clone(), []).unwrap()
+}
+
+async fn articles(t: &TestDb) -> Vec<Doc> {
+    use futures::TryStreamExt;
+    let all = t.db.collection::<Doc>("articles");
+    let found = all.find(doc! {}).sort(doc! { "_id": 1 }).await.unwrap();
+    found.try_collect().await.unwrap()
+}
+
+async fn with_articles(t: &TestDb) {
+    let articles = [
+        doc! { "_id": 1, "autor": "Kate", "text": "three short words" },
+        doc! { "_id": 2, "author": "Tom", "text": "two words", "slug": "two" },
+    ];
+    t.db.collection::<Doc>("articles")
+        .insert_many(articles)
+        .await
+        .unwrap();
+}
+
+#[odm_tests::test]
+fn the_status_counts_what_each_step_has_to_change_and_up_changes_it() {
+    with_db(async |t| {
+        with_articles(&t).await;
+        let steps = migrations![m0001_slug, m0002_author, m0003_words];
+        let migrating = odm(&t).migrate(steps);
+        let status = migrating.status().await.unwrap();
+        let counts: Vec<_> = status
+            .steps
+            .iter()
+            .map(|step| step.changes[0].documents)
+            .collect();
+        assert_eq!(counts, [Some(1), Some(1), Some(2)]);
+        assert_eq!(
+            status.to_string().lines().take(2).collect::<Vec<_>>(),
+            [
+                "m0001_slug: open",
+                "  `articles`: add `slug` as \"\" where it is missing: 1 document to change"
+            ]
+        );
+        let plan = migrating.plan().await.unwrap();
+        let samples = |step: usize| &plan.steps[step].changes[0].samples;
+        assert_eq!(
+            samples(0)[0].after.as_ref().unwrap().get_str("slug").ok(),
+            Some("")
+        );
+        assert_eq!(
+            samples(1)[0].after.as_ref().unwrap().get_str("author").ok(),
+            Some("Kate")
+        );
+        assert_eq!(
+            samples(2)[1].after.as_ref().unwrap().get_i64("words").ok(),
+            Some(2)
+        );
+        assert!(
+            articles(&t).await[0].get("words").is_none(),
+            "a plan changes nothing"
+        );
+        let first = migrating.clone().to("m0001_slug").up().await.unwrap();
+        assert_eq!(first.applied, ["m0001_slug"]);
+        let rest = migrating.up().await.unwrap();
+        assert_eq!(
+            (rest.applied.as_slice(), rest.documents),
+            (&["m0002_author".to_owned(), "m0003_words".to_owned()][..], 3)
+        );
+        assert_eq!(
+            articles(&t).await,
+            [
+                doc! { "_id": 1, "author": "Kate", "text": "three short words", "slug": "", "words": 3_i64 },
+                doc! { "_id": 2, "author": "Tom", "text": "two words", "slug": "two", "words": 2_i64 },
+            ]
+        );
+        let status = migrating.status().await.unwrap();
+        assert!(status.open().next().is_none() && status.problems.is_empty() && status.running.is_none());
+        assert_eq!(migrating.up().await.unwrap().to_string(), "nothing to apply");
+        t.commands.clear();
+        migrating.up().await.unwrap();
+        assert_eq!(t.commands.take(), ["find"]);
+    });
+}
+
+#[odm_tests::test]
+fn steps_are_taken_back_one_at_a_time_or_to_a_step() {
+    with_db(async |t| {
+        with_articles(&t).await;
+        let steps = || migrations![m0001_slug, m0002_author];
+        let migrating = odm(&t).migrate(steps());
+        migrating.up().await.unwrap();
+        let back = migrating.down().await.unwrap();
+        assert_eq!(back.taken_back, ["m0002_author"]);
+        assert_eq!(articles(&t).await[1].get_str("autor").ok(), Some("Tom"));
+        migrating.up().await.unwrap();
+        let back = migrating.clone().to("m0001_slug").down().await.unwrap();
+        assert_eq!(back.taken_back, ["m0002_author"]);
+        let back = migrating.down().await.unwrap();
+        assert_eq!(back.taken_back, ["m0001_slug"]);
+        assert_eq!(migrating.down().await.unwrap().to_string(), "nothing to apply");
+        // This one has no way back, and nothing is begun.
+        let with_words = odm(&t).migrate(migrations![m0003_words]);
+        with_words.up().await.unwrap();
+        let error = with_words.down().await.unwrap_err();
+        assert!(
+            error.to_string().contains("`m0003_words` has no `down`"),
+            "{error}"
+        );
+        assert_eq!(
+            with_words.status().await.unwrap().steps[0].state,
+            StepState::Applied
+        );
+    });
+}
+
+async fn problem(t: &TestDb, steps: Migrations) -> String {
+    match odm(t).migrate(steps).up().await.unwrap_err() {
+        Error::Migrations { problems } => problems.join("; "),
+        error => panic!("{error:?}"),
+    }
+}
+
+#[odm_tests::test]
+fn a_list_that_does_not_go_with_the_database_is_refused_in_words() {
+    with_db(async |t| {
+        with_articles(&t).await;
+        odm(&t)
+            .migrate(migrations![m0001_slug, m0002_author])
+            .up()
+            .await
+            .unwrap();
+        let taken_out = problem(&t, migrations![m0002_author, m0003_words]).await;
+        assert!(
+            taken_out
+                .contains("the database has the step `m0001_slug`, which `migrations![…]` does not list"),
+            "{taken_out}"
+        );
+        let order = problem(&t, migrations![m0002_author, m0001_slug]).await;
+        assert!(
+            order.contains("`m0001_slug` was applied before `m0002_author`"),
+            "{order}"
+        );
+        let before = problem(&t, migrations![m0001_slug, m0003_words, m0002_author]).await;
+        assert!(
+            before.contains("`m0003_words` is not applied and is listed before `m0002_author`"),
+            "{before}"
+        );
+        let other = {
+            use changed::m0001_slug;
+            problem(&t, migrations![m0001_slug, m0002_author]).await
+        };
+        assert!(
+            other.contains("`m0001_slug` was applied with other changes"),
+            "{other}"
+        );
+        // An older program has less to do, and starts.
+        let older = odm(&t).migrate(migrations![m0001_slug]);
+        assert!(older.up().await.unwrap().applied.is_empty());
+        assert_eq!(older.status().await.unwrap().ahead, ["m0002_author"]);
+    });
+}
+
+async fn run(t: &TestDb, args: &[&str]) -> (u8, String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let args = ["manage", "migrate"].iter().chain(args).copied();
+    let program = (odm(t), migrations![m0001_slug, m0002_author]);
+    let code = run_with(program, args, &mut Streams::new(&mut out, &mut err)).await;
+    (
+        code,
+        String::from_utf8(out).unwrap(),
+        String::from_utf8(err).unwrap(),
+    )
+}
+
+#[odm_tests::test]
+fn the_command_line_shows_applies_and_takes_back() {
+    with_db(async |t| {
+        with_articles(&t).await;
+        let (code, out, _) = run(&t, &["status", "--check"]).await;
+        assert_eq!(code, 1, "{out}");
+        let (code, out, err) = run(&t, &["up"]).await;
+        assert_eq!(
+            (code, out.as_str()),
+            (
+                0,
+                "applied m0001_slug\napplied m0002_author\n2 documents changed\n"
+            ),
+            "{err}"
+        );
+        let (code, out, _) = run(&t, &["status", "--check", "--json"]).await;
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(
+            (code, &json["steps"][1]["state"]),
+            (0, &"applied".into()),
+            "{json}"
+        );
+        let (code, out, _) = run(&t, &["--rate", "500"]).await;
+        assert_eq!((code, out.as_str()), (0, "the rate is 500 documents a second\n"));
+        let (_, out, _) = run(&t, &["--rate", "default"]).await;
+        assert!(out.contains("the rate is the default"), "{out}");
+        let (code, out, _) = run(&t, &["down", "--to", "m0001_slug"]).await;
+        assert_eq!(
+            (code, out.as_str()),
+            (0, "taken back m0002_author\n2 documents changed\n")
+        );
+        let (code, _, err) = run(&t, &["up", "--to", "m0009"]).await;
+        assert_eq!(code, 2);
+        assert!(
+            err.contains("there is no step `m0009`: the list has m0001_slug, m0002_author"),
+            "{err}"
+        );
+    });
+}

@@ -1,0 +1,283 @@
+//! Runs that are killed, held up, or many at once.
+
+use odm::__private::in_database;
+use odm::bson::{Document as Doc, doc};
+use odm::migrate::Step;
+use odm::prelude::*;
+use odm::{Error, Migrations, migrations};
+use odm_tests::fixtures::copying::{mortal, mortal_in};
+use odm_tests::random::Random;
+use odm_tests::{TestDb, with_db, with_transactions};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+mod m0001_counted {
+    use super::*;
+
+    #[derive(odm::Row)]
+    struct Old {
+        n: i64,
+    }
+
+    /// A change that would be seen if a batch were applied twice.
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        let raise = doc! { "$set": { "times": { "$add": [{ "$ifNull": ["$times", 0] }, 1] }, "done": true } };
+        let things = step.collection("things");
+        things
+            .update(doc! { "done": { "$exists": false } }, [raise])
+            .await?;
+        things
+            .each::<Old>(doc! { "twice": { "$exists": false } })
+            .update(|old| Ok(doc! { "$set": { "twice": old.n * 2 }, "$inc": { "times": 1 } }))
+            .await
+    }
+}
+
+mod m0002_last {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        step.collection("things").rename("n", "number").await
+    }
+}
+
+fn steps() -> Migrations {
+    migrations![m0001_counted, m0002_last]
+}
+
+const THINGS: i64 = 1_500;
+
+async fn with_things(t: &TestDb) -> Odm {
+    let things = (0..THINGS).map(|n| doc! { "_id": n, "n": n });
+    t.db.collection::<Doc>("things")
+        .insert_many(things)
+        .await
+        .unwrap();
+    let odm = Odm::new(t.db.clone(), []).unwrap();
+    odm.migrate(steps()).set_rate(Some(0)).await.unwrap();
+    odm
+}
+
+/// Lets the time of the lease pass.
+async fn end_lease(t: &TestDb) {
+    let runs = t.db.collection::<Doc>("_odm_migrations");
+    let over = doc! { "$set": { "until": DateTime::from_millis(0) } };
+    runs.update_one(doc! { "_id": "runner" }, over).await.unwrap();
+}
+
+async fn assert_applied_once(t: &TestDb) {
+    let things = t.db.collection::<Doc>("things");
+    let right =
+        doc! { "times": 2, "done": true, "$expr": { "$eq": ["$twice", { "$multiply": ["$number", 2] }] } };
+    assert_eq!(things.count_documents(right).await.unwrap(), THINGS as u64);
+    let status = Odm::new(t.db.clone(), [])
+        .unwrap()
+        .migrate(steps())
+        .status()
+        .await
+        .unwrap();
+    assert!(status.open().next().is_none(), "{status}");
+}
+
+#[odm_tests::test]
+fn a_run_that_is_killed_at_any_moment_is_finished_by_the_next() {
+    with_transactions(async |t| {
+        with_things(&t).await;
+        let mut random = Random::new(11);
+        let mut killed = 0;
+        loop {
+            let process = mortal(&t, []).await;
+            let commands = 6 + random.below(40_usize);
+            let died = process
+                .dies_after(commands, |odm| async move {
+                    odm.migrate(steps()).up().await.unwrap();
+                })
+                .await;
+            if !died {
+                break;
+            }
+            killed += 1;
+            end_lease(&t).await;
+        }
+        assert!(killed > 5, "{killed}");
+        assert_applied_once(&t).await;
+    });
+}
+
+#[odm_tests::test]
+fn of_eight_runs_at_once_each_batch_is_applied_by_one() {
+    with_transactions(async |t| {
+        let odm = with_things(&t).await;
+        let applied = Arc::new(AtomicUsize::new(0));
+        let runs = (0..8).map(|_| {
+            let (odm, applied) = (odm.clone(), applied.clone());
+            async move {
+                let migrated = odm.migrate(steps()).up().await.unwrap();
+                applied.fetch_add(migrated.applied.len(), Ordering::Relaxed);
+            }
+        });
+        futures::future::join_all(runs).await;
+        assert_eq!(applied.load(Ordering::Relaxed), 2);
+        assert_applied_once(&t).await;
+    });
+}
+
+/// A process that is held up for longer than its lease, in the middle of a step, and goes on after another one has done the rest.
+#[odm_tests::test]
+fn a_run_that_was_held_up_beyond_its_lease_writes_nothing_afterwards() {
+    with_transactions(async |t| {
+        let odm = with_things(&t).await;
+        let (client, _) = odm_tests::client().await;
+        let late = in_database(&odm, client.database(t.db.name())).unwrap();
+        let (began, mut begins) = tokio::sync::mpsc::unbounded_channel();
+        let held = std::thread::spawn({
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            move || {
+                runtime.block_on(async move {
+                    let slept = std::sync::Once::new();
+                    let migrating = late.migrate(steps()).on_progress(move |step| {
+                        // The whole process sleeps, with its heartbeat.
+                        if step.pass == 1 && step.documents > 0 {
+                            slept.call_once(|| {
+                                began.send(()).unwrap();
+                                std::thread::sleep(Duration::from_secs(6));
+                            });
+                        }
+                    });
+                    migrating.up().await.unwrap()
+                })
+            }
+        });
+        begins.recv().await.unwrap();
+        let migrated = odm.migrate(steps()).up().await.unwrap();
+        assert_eq!(migrated.applied, ["m0001_counted", "m0002_last"]);
+        let late = tokio::task::spawn_blocking(move || held.join().unwrap())
+            .await
+            .unwrap();
+        assert!(late.applied.is_empty(), "{late:?}");
+        assert_applied_once(&t).await;
+    });
+}
+
+/// The same on a standalone server, where a batch may be written twice: this step does not count.
+mod m0001_harmless {
+    use super::*;
+
+    #[derive(odm::Row)]
+    struct Old {
+        n: i64,
+    }
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        let things = step.collection("things");
+        things.add("done", true).await?;
+        things
+            .each::<Old>(doc! { "twice": { "$exists": false } })
+            .update(|old| Ok(doc! { "$set": { "twice": old.n * 2 } }))
+            .await
+    }
+}
+
+#[odm_tests::test]
+fn on_a_standalone_server_a_batch_that_is_written_twice_changes_nothing_more() {
+    with_db(async |t| {
+        with_things(&t).await;
+        let harmless = || migrations![m0001_harmless];
+        let mut random = Random::new(5);
+        loop {
+            let process = mortal_in(true, &t, []).await;
+            let commands = 6 + random.below(30_usize);
+            let died = process
+                .dies_after(commands, |odm| async move {
+                    odm.migrate(harmless()).up().await.unwrap();
+                })
+                .await;
+            if !died {
+                break;
+            }
+            end_lease(&t).await;
+        }
+        let right = doc! { "done": true, "$expr": { "$eq": ["$twice", { "$multiply": ["$n", 2] }] } };
+        let things = t.db.collection::<Doc>("things");
+        assert_eq!(things.count_documents(right).await.unwrap(), THINGS as u64);
+    });
+}
+
+mod m0001_never {
+    use super::*;
+
+    /// It leaves the documents as they are.
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        let nothing = doc! { "$set": { "n": "$n" } };
+        step.collection("things")
+            .update(doc! { "n": { "$lt": 3 } }, [nothing])
+            .await
+    }
+}
+
+#[odm_tests::test]
+fn a_step_after_which_documents_still_need_it_ends_and_says_so() {
+    with_db(async |t| {
+        let odm = with_things(&t).await;
+        let error = odm.migrate(migrations![m0001_never]).up().await.unwrap_err();
+        let Error::Step { step, message } = &error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(step, "m0001_never");
+        assert!(
+            message.starts_with(
+                "3 documents of `things` still need the change after 3 passes, among them _id 0, 1, 2:"
+            ),
+            "{message}"
+        );
+        let status = odm.migrate(migrations![m0001_never]).status().await.unwrap();
+        let running = status.running.unwrap();
+        assert!(!running.is_running && running.pass == 0, "{running:?}");
+    });
+}
+
+#[odm_tests::test]
+fn a_step_ends_beside_a_program_that_inserts_documents_of_the_old_shape() {
+    with_db(async |t| {
+        let odm = with_things(&t).await;
+        let stop = Arc::new(AtomicUsize::new(0));
+        let writes = {
+            let (things, stop) = (t.db.collection::<Doc>("things"), stop.clone());
+            async move {
+                let mut id = THINGS;
+                while stop.load(Ordering::Relaxed) == 0 {
+                    things.insert_one(doc! { "_id": id, "n": id }).await.unwrap();
+                    id += 1;
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+                id
+            }
+        };
+        let run = async {
+            // Each run ends, with an error while the old program writes.
+            let first = odm.migrate(migrations![m0001_harmless]).up().await;
+            stop.store(1, Ordering::Relaxed);
+            first
+        };
+        let (inserted, first) = futures::join!(writes, run);
+        if let Err(error) = first {
+            assert!(
+                error
+                    .to_string()
+                    .contains("a program of the version before may write them"),
+                "{error}"
+            );
+        }
+        odm.migrate(migrations![m0001_harmless]).up().await.unwrap();
+        let things = t.db.collection::<Doc>("things");
+        let open = things
+            .count_documents(doc! { "done": { "$exists": false } })
+            .await
+            .unwrap();
+        assert!(open == 0 || inserted > THINGS, "{open} of {inserted}");
+    });
+}
