@@ -29,6 +29,8 @@ mod layers;
 #[cfg(test)]
 mod leases;
 #[cfg(test)]
+mod migrations;
+#[cfg(test)]
 mod parents;
 #[cfg(test)]
 mod passing;
