@@ -8,10 +8,39 @@ pub mod shop;
 pub mod tasks;
 
 use futures::FutureExt;
+use mongodb::bson::{Document, oid::ObjectId};
 use mongodb::options::ClientOptions;
-use mongodb::{Client, Database, bson::oid::ObjectId};
+use mongodb::{Client, Database};
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::Duration;
+
+/// Applies steps to a document of this collection, and compares what becomes of it. The collection is not made for an empty document.
+///
+/// # Panics
+/// Where there is no server, where the steps fail, and where the document is another one.
+pub fn steps(
+    models: impl IntoIterator<Item = odm::Model>,
+    steps: odm::Migrations,
+    collection: &str,
+    before: Document,
+    after: Document,
+) {
+    run(async |db| {
+        let documents = db.collection::<Document>(collection);
+        if !before.is_empty() {
+            documents.insert_one(before).await?;
+        }
+        let odm = odm::Odm::new(db, models)?;
+        odm.migrate(steps.clone()).up().await?;
+        assert!(odm.migrate(steps).status().await?.open().next().is_none());
+        let mut stored = documents.find_one(Document::new()).await?.unwrap_or_default();
+        for own in ["_odm", "_copied"] {
+            stored.remove(own);
+        }
+        assert_eq!(stored, after);
+        Ok(())
+    });
+}
 
 /// Runs a sample of the guide on a fresh database, which is dropped whatever becomes of the sample.
 ///
@@ -108,6 +137,7 @@ pages! {
     connections => "src/connections.md";
     testing => "src/testing.md";
     deployment => "src/deployment.md";
+    migrations => "src/migrations.md";
     operations => "src/operations.md";
     watching => "src/watching.md";
     runbook => "src/runbook.md";

@@ -3,10 +3,12 @@
 //! - `odm server` starts a MongoDB for development.
 //! - `odm new NAME` makes an application.
 //! - `odm doctor URI` says what a server can do.
+//! - `odm migrate` runs the steps of an application, by its own program.
 //!
-//! What needs the models of an application (`plan`, `sync`, `audit` …) is in its own program: see `odm::cli`.
+//! What else needs the models of an application (`plan`, `sync`, `audit` …) is in its own program: see `odm::cli`.
 
 mod doctor;
+mod migrate;
 mod new;
 mod server;
 
@@ -28,6 +30,7 @@ enum Command {
     Server(server::Arguments),
     New(new::Arguments),
     Doctor(doctor::Arguments),
+    Migrate(migrate::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
     let outcome = runtime.block_on(async {
         match cli.command {
             Command::New(arguments) => new::run(&arguments),
+            Command::Migrate(arguments) => migrate::run(&arguments),
             Command::Server(arguments) => unless_interrupted(server::run(arguments)).await,
             Command::Doctor(arguments) => unless_interrupted(doctor::run(arguments)).await,
         }

@@ -9,7 +9,7 @@ use clap::Args;
 const NAME: &str = "shop";
 
 /// The files of the template: where they go, and their text.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("Cargo.toml", include_str!("../template/Cargo.toml.in")),
     (".gitignore", include_str!("../template/gitignore")),
     ("README.md", include_str!("../template/README.md")),
@@ -17,6 +17,7 @@ const FILES: [(&str, &str); 8] = [
     ("src/lib.rs", include_str!("../template/src/lib.rs")),
     ("src/main.rs", include_str!("../template/src/main.rs")),
     ("src/bin/manage.rs", include_str!("../template/src/bin/manage.rs")),
+    ("migrations/mod.rs", include_str!("../template/migrations/mod.rs")),
     ("tests/shop.rs", include_str!("../template/tests/shop.rs")),
 ];
 

@@ -56,15 +56,29 @@ impl Field {
 enum At {
     Start,
     /// Has the lease, and begins the next batch.
-    Begins { step: u8, batch: usize },
+    Begins {
+        step: u8,
+        batch: usize,
+    },
     /// In the transaction of a batch.
-    Writes { step: u8, batch: usize, has_met: bool },
+    Writes {
+        step: u8,
+        batch: usize,
+        has_met: bool,
+    },
     /// Behind its commit.
-    Follows { step: u8, batch: usize },
+    Follows {
+        step: u8,
+        batch: usize,
+    },
     /// Behind the last batch of a pass.
-    Counts { step: u8 },
+    Counts {
+        step: u8,
+    },
     /// No document needs the step.
-    Marks { step: u8 },
+    Marks {
+        step: u8,
+    },
     Done,
 }
 
@@ -141,8 +155,16 @@ impl Migrations {
                     batches => Migrations::next_of(state.step, batches),
                 }
             }
-            At::Begins { step, batch } => At::Writes { step, batch, has_met: false },
-            At::Writes { step, batch, has_met: true } => At::Begins { step, batch },
+            At::Begins { step, batch } => At::Writes {
+                step,
+                batch,
+                has_met: false,
+            },
+            At::Writes {
+                step,
+                batch,
+                has_met: true,
+            } => At::Begins { step, batch },
             At::Writes { step, batch, .. } => {
                 let is_guarded = !self.lacks(Safeguard::LeaseInTransaction);
                 if is_guarded && !self.is_owner(state, process) {
@@ -177,7 +199,10 @@ impl Migrations {
                     if step + 1 == STEPS {
                         At::Done
                     } else {
-                        At::Begins { step: step + 1, batch: 0 }
+                        At::Begins {
+                            step: step + 1,
+                            batch: 0,
+                        }
                     }
                 }
             }
@@ -220,7 +245,8 @@ impl State {
     }
 }
 
-const AT_THE_END: &str = "after a crash and another run, all steps are applied, and every copy equals its source";
+const AT_THE_END: &str =
+    "after a crash and another run, all steps are applied, and every copy equals its source";
 const STAYS: &str = "when all steps are applied, no process changes a document any more";
 
 impl Model for Migrations {
@@ -265,26 +291,53 @@ impl Model for Migrations {
 
 fn two_runs() -> Migrations {
     Migrations {
-        processes: vec![Process::Runner, Process::Runner, Process::Clock, Process::OldProgram],
+        processes: vec![
+            Process::Runner,
+            Process::Runner,
+            Process::Clock,
+            Process::OldProgram,
+        ],
         without: None,
     }
 }
 
 #[test]
 fn runs_of_steps_apply_each_once_and_end() {
-    holds("migrations: two runs, a clock, a program of the version before", two_runs());
+    holds(
+        "migrations: two runs, a clock, a program of the version before",
+        two_runs(),
+    );
 }
 
 #[test]
 fn each_safeguard_of_a_run_is_needed() {
     let cases = [
-        ("lease in the transaction of a batch", Safeguard::LeaseInTransaction, STAYS),
+        (
+            "lease in the transaction of a batch",
+            Safeguard::LeaseInTransaction,
+            STAYS,
+        ),
         ("owner of the lease in its filter", Safeguard::Owner, STAYS),
-        ("count of the documents at the end of a step", Safeguard::CountAtEnd, AT_THE_END),
-        ("what follows from the last batch of another run", Safeguard::FollowedAtBegin, AT_THE_END),
+        (
+            "count of the documents at the end of a step",
+            Safeguard::CountAtEnd,
+            AT_THE_END,
+        ),
+        (
+            "what follows from the last batch of another run",
+            Safeguard::FollowedAtBegin,
+            AT_THE_END,
+        ),
     ];
     for (name, safeguard, property) in cases {
         let without = Some(safeguard);
-        fails(name, Migrations { without, ..two_runs() }, property);
+        fails(
+            name,
+            Migrations {
+                without,
+                ..two_runs()
+            },
+            property,
+        );
     }
 }

@@ -46,7 +46,7 @@ fn steps() -> Migrations {
     migrations![m0001_counted, m0002_last]
 }
 
-const THINGS: i64 = 1_500;
+const THINGS: i64 = 3_000;
 
 async fn with_things(t: &TestDb) -> Odm {
     let things = (0..THINGS).map(|n| doc! { "_id": n, "n": n });
@@ -88,7 +88,7 @@ fn a_run_that_is_killed_at_any_moment_is_finished_by_the_next() {
         let mut killed = 0;
         loop {
             let process = mortal(&t, []).await;
-            let commands = 6 + random.below(40_usize);
+            let commands = 8 + random.below(14_usize);
             let died = process
                 .dies_after(commands, |odm| async move {
                     odm.migrate(steps()).up().await.unwrap();

@@ -1,5 +1,7 @@
 //! The documents of the application, and its connection to the database.
 
+#[path = "../migrations/mod.rs"]
+pub mod migrations;
 pub mod models;
 
 use models::{Part, Product, Review};

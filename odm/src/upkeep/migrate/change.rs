@@ -163,11 +163,14 @@ fn at_path(path: &str, of_field: &dyn Fn(&str) -> Document) -> Document {
             return of_field(&format!("{prefix}{path}"));
         };
         let here = format!("{prefix}{first}");
+        let of_item = below("", rest, of_field);
+        // Behind a field, an operator is one of the whole item on every server.
         let mut item = doc! {};
-        if let Some((inner, _)) = rest.split_once('.') {
+        if of_item.contains_key("$or") {
+            let inner = rest.split_once('.').map_or(rest, |(inner, _)| inner);
             item.insert(inner, doc! { "$exists": true });
         }
-        item.extend(below("", rest, of_field));
+        item.extend(of_item);
         let of_items = doc! { &here: { "$elemMatch": item } };
         let embedded = doc! { &here: { "$type": "object", "$not": { "$type": "array" } } };
         let of_embedded = below(&format!("{here}."), rest, of_field);

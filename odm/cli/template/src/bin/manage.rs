@@ -4,5 +4,5 @@ use std::process::ExitCode;
 
 #[tokio::main]
 async fn main() -> odm::Result<ExitCode> {
-    Ok(odm::cli::run(shop::open().await?).await)
+    Ok(odm::cli::run((shop::open().await?, shop::migrations::all())).await)
 }
