@@ -117,22 +117,6 @@ pub enum Error {
         written: bool,
     },
 
-    /// A step of a migration could not be made. What it has done stays, and the next run goes on there.
-    #[error("the step `{step}`: {message}")]
-    Step {
-        /// The name of the step.
-        step: String,
-        /// What happened, and what to do.
-        message: String,
-    },
-
-    /// The steps of a program and those that the database has don't go together. Nothing was changed.
-    #[error("the steps can't be applied: {}", .problems.join("; "))]
-    Migrations {
-        /// All reasons, each with what to do.
-        problems: Vec<String>,
-    },
-
     /// A value breaks a rule that its field declares. It is found before anything is sent where possible, else by the server's
     /// validator, with the same error.
     #[error("{collection}: {}", ShowList(.violations))]
@@ -473,6 +457,22 @@ pub enum Error {
         collection: &'static str,
         /// What differs, and what to do.
         what: String,
+    },
+
+    /// A step of a migration could not be made. What it has done stays, and the next run goes on there.
+    #[error("the step `{step}`: {message}")]
+    Step {
+        /// The name of the step.
+        step: String,
+        /// What happened, and what to do.
+        message: String,
+    },
+
+    /// The steps of a program and those that the database has don't go together. Nothing was changed.
+    #[error("the steps can't be applied: {}", .problems.join("; "))]
+    Migrations {
+        /// All reasons, each with what to do.
+        problems: Vec<String>,
     },
 
     /// Other writers changed the same documents during each attempt of the operation. Nothing was written: retry the operation.

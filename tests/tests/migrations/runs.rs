@@ -46,7 +46,7 @@ fn steps() -> Migrations {
     migrations![m0001_counted, m0002_last]
 }
 
-const THINGS: i64 = 3_000;
+const THINGS: i64 = 2_000;
 
 async fn with_things(t: &TestDb) -> Odm {
     let things = (0..THINGS).map(|n| doc! { "_id": n, "n": n });
@@ -229,9 +229,7 @@ fn a_step_after_which_documents_still_need_it_ends_and_says_so() {
         };
         assert_eq!(step, "m0001_never");
         assert!(
-            message.starts_with(
-                "3 documents of `things` still need the change after 3 passes, among them _id 0, 1, 2:"
-            ),
+            message.starts_with("3 documents of `things` still need the change \"update"),
             "{message}"
         );
         let status = odm.migrate(migrations![m0001_never]).status().await.unwrap();

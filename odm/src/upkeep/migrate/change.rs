@@ -74,7 +74,7 @@ impl FieldChange {
                 let added = doc! { name: { "$literal": value.clone() } };
                 doc! { "$mergeObjects": [added, holder.document] }.into()
             }),
-            FieldChange::Remove { path } => vec![doc! { "$unset": path }],
+            FieldChange::Remove { path } => set(path, &|holder, name| others(&holder, name)),
             FieldChange::Rename { from, to } => match siblings(from, to) {
                 Some((_, name)) => set(from, &|holder, old| renamed(holder, old, name)),
                 None => {
@@ -248,11 +248,16 @@ fn set(path: &str, make: &dyn Fn(Holder<'_>, &str) -> Bson) -> Vec<Document> {
 
 /// A document with a field under another name. A value that is there under the new name stays.
 fn renamed(holder: Holder<'_>, old: &str, new: &str) -> Bson {
-    let others = doc! { "$filter": {
+    doc! { "$mergeObjects": [{ new: holder.field(old) }, others(&holder, old)] }.into()
+}
+
+/// A document without a field.
+fn others(holder: &Holder<'_>, name: &str) -> Bson {
+    let fields = doc! { "$filter": {
         "input": { "$objectToArray": holder.document }, "as": "field",
-        "cond": { "$ne": ["$$field.k", { "$literal": old }] },
+        "cond": { "$ne": ["$$field.k", { "$literal": name }] },
     } };
-    doc! { "$mergeObjects": [{ new: holder.field(old) }, { "$arrayToObject": others }] }.into()
+    doc! { "$arrayToObject": fields }.into()
 }
 
 /// `$$value` converted, or each of its items.

@@ -74,6 +74,7 @@ pub(crate) enum How {
 #[derive(Clone)]
 pub(crate) struct CollectionChange {
     pub(crate) collection: String,
+    pub(crate) words: String,
     /// The condition of the documents that need it.
     pub(crate) violations: Document,
     pub(crate) how: How,
@@ -667,10 +668,11 @@ impl Runner {
         Ok(Error::Step {
             step: at.step,
             message: format!(
-                "{documents} of `{}` still need the change after {PASSES} passes, among them _id {}: a program of the version before may \
-                 write them, or the step leaves them as they are. Deploy the new version everywhere and run the steps again, which goes \
-                 on here",
+                "{documents} of `{}` still need the change \"{}\" after {PASSES} passes, among them _id {}: a program of the version before \
+                 may write them, or the step leaves them as they are. Deploy the new version everywhere and run the steps again, which \
+                 goes on here",
                 change.collection,
+                change.words,
                 ids.join(", ")
             ),
         })

@@ -297,11 +297,13 @@ impl StepChange {
         match self.kind {
             ChangeKind::Field(change) => Ok(CollectionChange {
                 collection: self.collection,
+                words: self.words,
                 violations: change.violations(),
                 how: How::Pipeline(change.pipeline()),
             }),
             ChangeKind::Documents { violations, how } => Ok(CollectionChange {
                 collection: self.collection,
+                words: self.words,
                 violations,
                 how,
             }),
