@@ -450,7 +450,8 @@ pub enum Error {
         reason: Option<String>,
     },
 
-    /// The database has a collection or index of the same name that differs from the declaration, and odm does not replace it.
+    /// The database has a collection or index of the same name that differs from the declaration, and odm does not replace it, unless a
+    /// plan is told to: [`Plan::replace`](crate::Plan::replace).
     #[error("{collection}: {what}")]
     SchemaConflict {
         /// The collection.

@@ -867,7 +867,9 @@ impl Odm {
     /// collection with new ones costs one. Each field that has a default costs one, in which the server reads the collection, to
     /// count the documents that lack it, and so does each field that the validator has under another name; [`sync`](Odm::sync) does not
     /// count them. Each key with `unique(global)` whose values are not claimed yet costs one, in which the server reads the collection.
-    /// Each collection with declared search or vector indexes costs one. On a sharded cluster two more read its catalog.
+    /// Each collection with declared search or vector indexes costs one. Superseded indexes ([`Plan::replace`]) cost one, and each collection that
+    /// has any two more and one for each further member; a validator that allows a previous shape one, in which the server reads the
+    /// collection. On a sharded cluster two more read its catalog.
     pub fn plan(&self) -> action::Action<Plan> {
         let odm = self.clone();
         action::Action::new("(all)", "plan", Box::new(async move { odm.planned().await }))

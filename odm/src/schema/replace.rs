@@ -567,8 +567,12 @@ impl Retiring {
                 "it is hidden and dropped when it is not used any more: the time counts from the next `replace()`".to_owned(),
             );
         };
-        let none = BTreeMap::new();
-        let counts = self.usage.counts.get(&self.superseded.index).unwrap_or(&none);
+        let Some(counts) = self.usage.counts.get(&self.superseded.index) else {
+            return (
+                None,
+                "it is unknown whether it is used: no member counts its uses".to_owned(),
+            );
+        };
         let at = watched.at;
         if watched.is_used_since(counts) {
             return (

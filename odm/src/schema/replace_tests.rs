@@ -176,7 +176,7 @@ fn hidden_and_dropped() {
 fn only_an_index_of_the_declared_name_is_replaced() {
     let may = |name: &str| {
         let there = there(name, doc! { "sparse": true });
-        Replacement::of(&declared(A), &there, &[there.clone()], None, 25).is_some()
+        Replacement::of(&declared(A), &there, std::slice::from_ref(&there), None, 25).is_some()
     };
     assert!(may("a_1") && may("a_1~0123abcd"));
     for name in [
@@ -226,7 +226,7 @@ fn a_full_collection_takes_none_beside() {
     assert_eq!(way(&full[1..]), way(&full[5..]));
     // The first name is free again.
     let second = there("a_1~0123abcd", doc! { "sparse": true });
-    let one = Replacement::of(&declared(A), &second, &[second.clone()], None, 25);
+    let one = Replacement::of(&declared(A), &second, std::slice::from_ref(&second), None, 25);
     assert_eq!(one.expect("it can be replaced").index.name, "a_1");
 }
 

@@ -116,7 +116,7 @@ impl Usage {
 
     fn of(rows: &[Document]) -> Usage {
         let mut counts: BTreeMap<String, BTreeMap<String, Count>> = BTreeMap::new();
-        let mut now = None;
+        let (mut now, mut unknown) = (None, None);
         for row in rows {
             let (Ok(name), Ok(accesses)) = (row.get_str("name"), row.get_document("accesses")) else {
                 continue;
@@ -127,6 +127,7 @@ impl Usage {
                 Err(_) => host.to_owned(),
             };
             let Ok(since) = accesses.get_datetime("since") else {
+                unknown = Some("the server does not say since when it counts".to_owned());
                 continue;
             };
             let uses = accesses.get("ops").and_then(integer).unwrap_or_default();
@@ -137,7 +138,7 @@ impl Usage {
         Usage {
             counts,
             now: now.unwrap_or_else(DateTime::now),
-            unknown: None,
+            unknown,
         }
     }
 }
