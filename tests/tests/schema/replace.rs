@@ -197,13 +197,10 @@ fn an_index_becomes_unique_in_place() {
         assert_eq!(way(&plan), ReplaceWay::InPlace);
         t.commands.clear();
         let applied = odm.apply(&plan).await.unwrap();
-        let sent = t.commands.take();
         assert_eq!(
-            sent.iter().filter(|name| *name == "collMod").count(),
-            3,
-            "{sent:?}"
+            t.commands.take(),
+            ["find", "listIndexes", "collMod", "collMod", "collMod", "find"]
         );
-        assert!(!sent.contains(&"createIndexes".to_owned()), "{sent:?}");
         assert_eq!(applied.changes().len(), 1);
         let all = indexes(&t, "people").await;
         assert_eq!(all.len(), 1);
@@ -349,13 +346,30 @@ fn a_superseded_index_is_watched_hidden_and_dropped() {
         );
         let plan = plan.replace();
         assert_eq!(way(&plan), ReplaceWay::Beside);
+        t.commands.clear();
         odm.apply(&plan).await.unwrap();
+        // Between the declarations of copies: the index, what the member counts, and the note of it.
+        assert_eq!(
+            t.commands.take(),
+            [
+                "find",
+                "listIndexes",
+                "createIndexes",
+                "aggregate",
+                "update",
+                "find"
+            ]
+        );
         let both = names(&t, "people").await;
         assert_eq!(both.len(), 2);
         assert!(both[0] == "name_1" && both[1].starts_with("name_1~"), "{both:?}");
 
         // What is next, and when.
+        t.commands.clear();
         let plan = odm.plan().await.unwrap();
+        // The last two are for the superseded index.
+        let sent = ["listCollections", "listIndexes", "find", "find", "aggregate"];
+        assert_eq!(t.commands.take(), sent);
         assert!(plan.is_empty(), "{plan}");
         let waits = format!(
             "`people`: the index `name_1` is superseded by `{}`; not used since ",
@@ -393,14 +407,10 @@ fn a_superseded_index_is_watched_hidden_and_dropped() {
         assert_eq!(steps(&plan), [RetireStep::Drop], "{plan}");
         t.commands.clear();
         odm.apply(&plan).await.unwrap();
-        let sent = t.commands.take();
-        let of_step = ["listIndexes", "dropIndexes", "delete"];
-        let sent: Vec<&str> = sent
-            .iter()
-            .map(String::as_str)
-            .filter(|name| of_step.contains(name))
-            .collect();
-        assert_eq!(sent, of_step);
+        assert_eq!(
+            t.commands.take(),
+            ["find", "listIndexes", "dropIndexes", "delete", "find"]
+        );
         assert_eq!(names(&t, "people").await, both[1..]);
         let stored = t.db.collection::<Doc>("_odm_indexes");
         assert_eq!(stored.count_documents(doc! {}).await.unwrap(), 0);
@@ -458,6 +468,7 @@ fn the_way_back_shows_the_old_index_again() {
 #[odm_tests::test]
 fn an_index_that_no_model_has_declared_is_left_alone() {
     with_db(async |t| {
+        require_hidden_indexes(&t).await;
         odm::<people::plain::Person>(&t).sync().await.unwrap();
         let people = t.db.collection::<Doc>("people");
         let mine = [
@@ -701,7 +712,6 @@ async fn ran(odm: Odm, args: &[&str], answer: Option<&str>) -> (u8, String, Stri
     }
     let args: Vec<&str> = std::iter::once("manage").chain(args.iter().copied()).collect();
     let code = run_with(odm, args, &mut streams).await;
-    drop(streams);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (code, text(out), text(err))
 }
@@ -771,7 +781,12 @@ fn unused_and_redundant_indexes_are_reported_with_their_sizes() {
         let of = |name: &str| report.indexes.iter().find(|one| one.index == name).unwrap();
         assert_eq!(of("name_1").served_by.as_deref(), Some("name_1_age_1"));
         assert!(!of("name_1").duplicate && of("name_1_age_1").served_by.is_none());
-        assert!(of("name_1").bytes.is_some_and(|bytes| bytes > 0), "{report:?}");
+        // The stand-in in Python takes no room.
+        let least = u64::from(!odm_tests::is_the_stand_in_in_python(&t.db).await);
+        assert!(
+            of("name_1").bytes.is_some_and(|bytes| bytes >= least),
+            "{report:?}"
+        );
         assert_eq!(of("_id_").collection, "people");
         if report.unknown.is_empty() {
             assert_eq!(of("name_1").uses, Some(0));
