@@ -446,7 +446,8 @@ pub enum Error {
         count: u64,
         /// The ids of a few of them.
         sample: Vec<Bson>,
-        /// Of a unique index: what to do if the value that they share is `null`; a missing field counts as `null`.
+        /// Of a unique index: what to do if the value that they share is `null`; a missing field counts as `null`. Of one that was replaced in
+        /// a window: what became of the previous index.
         reason: Option<String>,
     },
 

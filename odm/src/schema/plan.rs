@@ -553,7 +553,11 @@ impl Plan {
     /// | documents violate a changed validator | the validator allows the previous shape beside the declared one, so that programs of both versions write; the next such plan narrows it when no document has the previous shape |
     ///
     /// Indexes whose name is not that of a declared one are left alone, and so is the index of the shard key. A time to live that changes
-    /// needs no replacement. Let one process apply such a plan at a time.
+    /// needs no replacement. A superseded index that is unique keeps duplicates out, and one with a time to live deletes documents, until it is
+    /// dropped. Through a router not every member can be asked for uses, so nothing is hidden there: drop such an index yourself. A hint that
+    /// names the index has to follow its name. While a validator allows two shapes, it refuses a document that has neither.
+    ///
+    /// Let one process apply such a plan at a time.
     ///
     /// ```no_run
     /// # use samples::model::*;
