@@ -555,7 +555,8 @@ impl Plan {
     /// Indexes whose name is not that of a declared one are left alone, and so is the index of the shard key. A time to live that changes
     /// needs no replacement. A superseded index that is unique keeps duplicates out, and one with a time to live deletes documents, until it is
     /// dropped. Through a router not every member can be asked for uses, so nothing is hidden there: drop such an index yourself. A hint that
-    /// names the index has to follow its name. While a validator allows two shapes, it refuses a document that has neither.
+    /// names the index has to follow its name. While a validator allows two shapes, it refuses a document that has neither; with
+    /// [`accept_violations`](Plan::accept_violations), called before, the declared one is set alone.
     ///
     /// Let one process apply such a plan at a time.
     ///
