@@ -446,11 +446,13 @@ pub enum Error {
         count: u64,
         /// The ids of a few of them.
         sample: Vec<Bson>,
-        /// Of a unique index: what to do if the value that they share is `null`; a missing field counts as `null`.
+        /// Of a unique index: what to do if the value that they share is `null`; a missing field counts as `null`. Of one that was replaced in
+        /// a window: what became of the previous index.
         reason: Option<String>,
     },
 
-    /// The database has a collection or index of the same name that differs from the declaration, and odm does not replace it.
+    /// The database has a collection or index of the same name that differs from the declaration, and odm does not replace it, unless a
+    /// plan is told to: [`Plan::replace`](crate::Plan::replace).
     #[error("{collection}: {what}")]
     SchemaConflict {
         /// The collection.

@@ -87,6 +87,9 @@ pub(crate) type Token = ObjectId;
 /// The collection that the edges are stored in.
 pub(crate) const EDGES: &str = "_odm_edges";
 
+/// The collection in which superseded indexes stand until they are dropped.
+pub(crate) const INDEXES: &str = "_odm_indexes";
+
 #[cfg(test)]
 mod tests {
     use super::*;

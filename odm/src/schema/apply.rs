@@ -3,6 +3,7 @@
 use super::existing;
 use super::kind;
 use super::plan::{AT_ONCE, Change, Plan, to_backfill};
+use super::replace::{self, ReplaceFailure, ReplaceWay, RetireStep, Superseded};
 use super::shard::{self, ShardRefusal};
 use super::validator::IMAGES;
 use crate::model::document::{Action, Level};
@@ -93,7 +94,7 @@ impl From<ApplyFailure> for Error {
 
 impl Odm {
     /// Makes the changes of a plan: creates collections, sets validators, creates indexes, changes times to live, keeps pre- and
-    /// post-images, shards collections. Drops nothing, and changes no shard key. Several processes may apply the same plan at once, or one process twice: changes that are already made are
+    /// post-images, shards collections. Drops nothing, unless the plan [replaces](Plan::replace) indexes, and changes no shard key. Several processes may apply the same plan at once, or one process twice: changes that are already made are
     /// skipped.
     ///
     /// The changes of a collection are made one after another, those of eight collections at the same time; if one
@@ -103,7 +104,8 @@ impl Odm {
     /// Before anything is changed: [`Error::Unsupported`] for `consistency = atomic` and [hooks](crate::hooks) on a standalone server, which has no transactions;
     /// [`Error::UnknownCopies`] where the database holds copies that these models lack, unless
     /// [`allow_unknown_copies`](Odm::allow_unknown_copies) was called; [`Error::SchemaConflict`] if the plan has a
-    /// [`Change::Conflict`]; [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator with
+    /// [`Change::Conflict`], or drops an index before the new one is built and [`in_window`](Plan::in_window) was not called;
+    /// [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator with
     /// level `strict` and action `error`, unless the plan [accepts violations](Plan::accept_violations).
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
@@ -228,7 +230,7 @@ impl Odm {
         refuse(plan)?;
         let mut collections: Vec<&'static str> = Vec::new();
         for change in plan.changes() {
-            if collections.last() != Some(&change.collection()) {
+            if !collections.contains(&change.collection()) {
                 collections.push(change.collection());
             }
         }
@@ -303,6 +305,20 @@ impl Odm {
                     sharding = Some((change, key, *simple));
                     Ok(false)
                 }
+                Change::ReplaceIndex { index, .. } => self.replace_index(plan, collection, index).await,
+                Change::RetireIndex { index, by, step, .. } => {
+                    let superseded = Superseded {
+                        collection,
+                        index: index.clone(),
+                        by: by.clone(),
+                        hidden: *step == RetireStep::Watch && plan.is_hidden(collection, index),
+                    };
+                    let done = replace::retire(self, &superseded, *step).await;
+                    match done {
+                        Ok(done) => Ok(done),
+                        Err(e) => Err(not_replaced(db, plan, collection, index, e).await),
+                    }
+                }
                 Change::Conflict { .. } => Ok(false),
             };
             match outcome {
@@ -334,6 +350,35 @@ impl Odm {
         (made, Ok(()))
     }
 
+    /// Replaces an index. What the members have counted of one that is superseded is noted then.
+    async fn replace_index(
+        &self,
+        plan: &Plan,
+        collection: &'static str,
+        index: &str,
+    ) -> Result<bool, ApplyFailure> {
+        let Some(replacement) = plan.replacement(collection, index) else {
+            return Ok(false);
+        };
+        let db = self.database();
+        let seen = plan.seen.get(collection);
+        let inherited = seen.and_then(|current| current.collation.as_ref());
+        let done = match replacement.carry_out(db, collection, inherited).await {
+            Ok(done) => done,
+            Err(e) => return Err(not_replaced(db, plan, collection, index, e).await),
+        };
+        if done && replacement.way == ReplaceWay::Beside {
+            let superseded = Superseded {
+                collection,
+                index: index.to_owned(),
+                by: replacement.index.name.clone(),
+                hidden: false,
+            };
+            replace::watch(self, &superseded).await?;
+        }
+        Ok(done)
+    }
+
     async fn distribute(
         &self,
         collection: &'static str,
@@ -350,9 +395,93 @@ impl Odm {
     }
 }
 
+/// The error of an index that was not replaced.
+async fn not_replaced(
+    db: &Database,
+    plan: &Plan,
+    collection: &'static str,
+    index: &str,
+    e: ReplaceFailure,
+) -> ApplyFailure {
+    match e {
+        ReplaceFailure::Stale(what) => ApplyFailure::Stale { collection, what },
+        ReplaceFailure::Other(error) => ApplyFailure::Final(error),
+        ReplaceFailure::Refused(e) => explained(db, plan, collection, failure(collection, e)).await,
+        ReplaceFailure::Duplicates(e) => {
+            // They may be gone again.
+            let what = crate::error::driver::DriverText(&e).to_string();
+            let found = match plan.replacement(collection, index) {
+                Some(replacement) => existing::duplicates(db, collection, &replacement.index).await,
+                None => Ok(None),
+            };
+            match found {
+                Ok(Some(violations)) => {
+                    let index = plan.replacement(collection, index);
+                    let words = index.map(|one| one.index.in_words()).unwrap_or_default();
+                    ApplyFailure::Final(violated(collection, format!("the index {words}"), violations))
+                }
+                Ok(None) => ApplyFailure::Stale { collection, what },
+                Err(error) => error.into(),
+            }
+        }
+        ReplaceFailure::Failed { outcome, error } => {
+            let why = explained(db, plan, collection, failure(collection, error)).await;
+            ApplyFailure::Final(match Error::from(why) {
+                Error::ExistingDocuments {
+                    collection,
+                    change,
+                    count,
+                    sample,
+                    reason,
+                } => Error::ExistingDocuments {
+                    collection,
+                    change,
+                    count,
+                    sample,
+                    reason: Some(
+                        reason.map_or_else(|| outcome.clone(), |reason| format!("{reason}. {outcome}")),
+                    ),
+                },
+                error => Error::SchemaConflict {
+                    collection,
+                    what: format!(
+                        "the index `{index}` was not replaced, since the server refused the new one; {outcome}: {error}"
+                    ),
+                },
+            })
+        }
+    }
+}
+
+fn violated(collection: &'static str, change: String, violations: existing::Violations) -> Error {
+    Error::ExistingDocuments {
+        collection,
+        change,
+        count: violations.count,
+        sample: violations.sample,
+        reason: violations.reason,
+    }
+}
+
 /// Refuses conflicts before anything is changed.
 fn refuse(plan: &Plan) -> Result<()> {
     for change in plan.changes() {
+        if let Change::ReplaceIndex {
+            collection,
+            index,
+            way: ReplaceWay::Window,
+            words,
+            ..
+        } = change
+            && !plan.in_window
+        {
+            return Err(Error::SchemaConflict {
+                collection,
+                what: format!(
+                    "the index `{index}` is replaced in a window alone, `Plan::in_window`: {words}"
+                ),
+            });
+        }
         if let Change::Conflict { collection, what } = change {
             return Err(Error::SchemaConflict {
                 collection,
@@ -374,15 +503,16 @@ fn refuse(plan: &Plan) -> Result<()> {
                 format!("the validator ({})", words.join("; "))
             }
             Change::CreateIndex { words, .. } => format!("the index {words}"),
+            Change::ReplaceIndex {
+                collection, index, ..
+            } => {
+                let new = plan.replacement(collection, index);
+                let words = new.map_or_else(|| format!("`{index}`"), |new| new.index.in_words());
+                format!("the index {words}")
+            }
             _ => continue,
         };
-        return Err(Error::ExistingDocuments {
-            collection: change.collection(),
-            change: words,
-            count: violations.count,
-            sample: violations.sample.clone(),
-            reason: violations.reason.clone(),
-        });
+        return Err(violated(change.collection(), words, violations.clone()));
     }
     Ok(())
 }
@@ -591,13 +721,8 @@ async fn explained(
         match existing::duplicates(db, collection, index).await {
             Ok(None) => {}
             Ok(Some(violations)) => {
-                return ApplyFailure::Final(Error::ExistingDocuments {
-                    collection,
-                    change: format!("the index {}", index.in_words()),
-                    count: violations.count,
-                    sample: violations.sample,
-                    reason: violations.reason,
-                });
+                let change = format!("the index {}", index.in_words());
+                return ApplyFailure::Final(violated(collection, change, violations));
             }
             Err(error) => return error.into(),
         }

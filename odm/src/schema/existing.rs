@@ -8,6 +8,7 @@ use crate::store::retry::read;
 use futures::TryStreamExt;
 use mongodb::Database;
 use mongodb::bson::{Bson, Document, doc};
+use mongodb::options::SelectionCriteria;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -239,6 +240,19 @@ async fn one_row(db: &Database, command: Document) -> Result<Option<Document>> {
 /// All documents of the reply to a command that reads.
 pub(super) async fn rows_of(db: &Database, command: &Document) -> mongodb::error::Result<Vec<Document>> {
     read(|| async { db.run_cursor_command(command.clone()).await?.try_collect().await }).await
+}
+
+/// The same of one of the members.
+pub(super) async fn rows_from(
+    db: &Database,
+    command: &Document,
+    member: &SelectionCriteria,
+) -> mongodb::error::Result<Vec<Document>> {
+    let send = || async {
+        let sent = db.run_cursor_command(command.clone());
+        sent.selection_criteria(member.clone()).await?.try_collect().await
+    };
+    read(send).await
 }
 
 /// The documents in one of the results of a `$facet`.

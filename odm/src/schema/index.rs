@@ -54,6 +54,9 @@ pub(super) struct Index {
 /// unique or sparse tell two indexes on the same fields apart.
 const SIGNATURE: i32 = 12;
 
+/// Maximum number of indexes of a collection.
+pub(super) const MAX_INDEXES: usize = 64;
+
 /// The field from which a text index takes a document's language where nothing is declared.
 pub(super) const OVERRIDE: &str = "language";
 
@@ -657,6 +660,19 @@ impl Index {
         self.has_key_of(other)
             && self.collates_as(other, inherited)
             && (max_wire_version < SIGNATURE || alike())
+    }
+
+    /// Whether an index as `listIndexes` shows it is this one, but for whether it is unique.
+    pub fn differs_in_unique_alone(&self, existing: &Document, inherited: Option<&Document>) -> bool {
+        let unique = match existing.get("unique") {
+            Some(Bson::Boolean(is)) => *is,
+            value => value.and_then(integer).is_some_and(|n| n != 0),
+        };
+        let other = Index {
+            unique,
+            ..self.clone()
+        };
+        unique != self.unique && other.compare(existing, inherited) == Fit::Same
     }
 
     fn collates_as(&self, existing: &Document, inherited: Option<&Document>) -> bool {

@@ -1,7 +1,8 @@
 //! The schema in the database: collections, validators and indexes, as the models declare them.
 //!
 //! [`Odm::plan`](crate::Odm::plan) compares what is declared with what is there, and says in words what would change;
-//! [`Odm::apply`](crate::Odm::apply) changes it; [`Odm::sync`](crate::Odm::sync) does both until nothing is left. What no
+//! [`Odm::apply`](crate::Odm::apply) changes it; [`Odm::sync`](crate::Odm::sync) does both until nothing is left. An index with other
+//! options than the declared one is replaced where the plan is told to, by [`Plan::replace`]. What no
 //! model declares is left alone: another index, another collection, another validator of a collection of ours.
 //!
 //! The validator is a `$jsonSchema` of every declared field, with a condition beside it that UUIDs are ones. Two rules are checked before the network only, since MongoDB
@@ -12,7 +13,8 @@
 // `json_schema` and `index` express the declarations in MongoDB's terms; `validator` combines them with the application's own
 // validator; `plan` finds the differences and `apply` removes them; `words` describes them. `declared` finds indexes that can't
 // work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes, `search` the indexes of Atlas,
-// `shard` how a cluster distributes collections, `shard_key` the indexes that it needs for that.
+// `shard` how a cluster distributes collections, `shard_key` the indexes that it needs for that. `replace` says how an index that is there
+// becomes the declared one, and retires the one that it supersedes by what `usage` reads.
 mod apply;
 mod checks;
 mod declared;
@@ -25,10 +27,12 @@ mod language;
 mod partial;
 mod plan;
 mod renamed;
+mod replace;
 mod rust_names;
 mod search;
 mod shard;
 mod shard_key;
+mod usage;
 mod uuids;
 mod validator;
 mod values;
@@ -42,7 +46,9 @@ pub(crate) use existing::indexes;
 pub(crate) use index::parallel;
 pub use plan::{Change, Lacking, Plan, SharedValues};
 pub use renamed::Renamed;
+pub use replace::{ReplaceWay, RetireStep};
 pub(crate) use shard_key::{StoredShardKey, StoredShardKeys};
+pub use usage::{IndexReport, ReportedIndex};
 pub(crate) use values::plural;
 
 #[cfg(test)]

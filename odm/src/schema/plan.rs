@@ -1,8 +1,9 @@
 //! The differences between the declarations and the database, before anything is changed.
 
 use super::existing::{self, Violations};
-use super::index::{self, Fit, Index, key_in_words};
+use super::index::{self, Fit, Index, MAX_INDEXES, key_in_words};
 use super::renamed::{self, Renamed};
+use super::replace::{self, ReplaceWay, Replacement, RetireStep, Retiring, Superseded};
 use super::rust_names;
 use super::search::{self, SearchDifference};
 use super::shard::{self, Cluster, ShardDifference};
@@ -21,12 +22,10 @@ use mongodb::Database;
 use mongodb::bson::{Document, doc};
 use std::collections::HashMap;
 use std::fmt;
+use std::time::Duration;
 
 /// Number of collections that are compared, or changed, at the same time.
 pub(super) const AT_ONCE: usize = 8;
-
-/// Maximum number of indexes of a collection.
-const MAX_INDEXES: usize = 64;
 
 /// Why it is not known which index serves the shard key.
 const UNREAD: &str = "this user may not read `config.collections`";
@@ -51,6 +50,49 @@ pub struct Plan {
     /// The new indexes, for what can be asked about them later.
     pub(super) indexes: HashMap<&'static str, Vec<Index>>,
     pub(super) accept_violations: bool,
+    /// The indexes that can be replaced.
+    replacements: Vec<PlannedReplacement>,
+    /// The changed validators that can allow the previous shape too.
+    both: HashMap<&'static str, BothShapes>,
+    /// The validators that allow a previous shape, where the declared one is the newest.
+    widened: Vec<Widened>,
+    superseded: Vec<(Superseded, Option<String>)>,
+    retiring: Vec<Retiring>,
+    retire_after: Duration,
+    /// How many of the notes are of other things than superseded indexes.
+    other_notes: usize,
+    replaces: bool,
+    pub(super) in_window: bool,
+}
+
+/// A conflict, and the change that it becomes.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedReplacement {
+    conflict: Change,
+    change: Change,
+    pub replacement: Replacement,
+}
+
+/// A validator that allows the declared shape and the previous one.
+#[derive(Clone, Debug)]
+struct BothShapes {
+    validator: Document,
+    /// The documents that have neither.
+    violations: Option<Violations>,
+}
+
+/// A collection whose validator allows a previous shape too.
+#[derive(Clone, Debug)]
+struct Widened {
+    collection: &'static str,
+    /// The declared rules.
+    rules: Document,
+    /// The whole validator that allows the declared shape alone.
+    narrow: Document,
+    level: Level,
+    action: Action,
+    /// The documents of the previous shape.
+    remaining: Option<Violations>,
 }
 
 /// Documents that lack a declared field and are read with its default: [`Plan::lacking`].
@@ -207,7 +249,41 @@ pub enum Change {
         /// Whether the collection has a collation, which the shard key does not have.
         simple: bool,
     },
-    /// A collection or index of that name exists that odm does not replace. A plan with a conflict is not applied.
+    /// An index with other options than the declared one is replaced. A plan has this only after [`Plan::replace`]: before, it is a
+    /// [`Change::Conflict`].
+    #[non_exhaustive]
+    ReplaceIndex {
+        /// The collection.
+        collection: &'static str,
+        /// The name of the index that is there.
+        index: String,
+        /// That index, as `listIndexes` shows it.
+        from: Document,
+        /// The specification of the declared one, as `createIndexes` takes it, with the name that it gets.
+        spec: Document,
+        /// How.
+        way: ReplaceWay,
+        /// What differs, and what is done, in words.
+        words: String,
+        /// Of a unique index: the documents with the same values.
+        violations: Option<Violations>,
+    },
+    /// An index that another one has superseded is hidden, or dropped. A plan has this only after [`Plan::replace`]: before, it is a note.
+    #[non_exhaustive]
+    RetireIndex {
+        /// The collection.
+        collection: &'static str,
+        /// The index's name.
+        index: String,
+        /// The name of the one that has superseded it.
+        by: String,
+        /// What is done now.
+        step: RetireStep,
+        /// Why, in words.
+        words: String,
+    },
+    /// A collection or index of that name exists that odm does not replace, or replaces only where it is told to, by [`Plan::replace`]. A plan
+    /// with a conflict is not applied.
     #[non_exhaustive]
     Conflict {
         /// The collection.
@@ -230,6 +306,8 @@ impl Change {
             | Change::CreateSearchIndex { collection, .. }
             | Change::UpdateSearchIndex { collection, .. }
             | Change::ShardCollection { collection, .. }
+            | Change::ReplaceIndex { collection, .. }
+            | Change::RetireIndex { collection, .. }
             | Change::Conflict { collection, .. } => collection,
         }
     }
@@ -251,9 +329,9 @@ impl Change {
     /// The existing documents that violate the change.
     pub fn violations(&self) -> Option<&Violations> {
         match self {
-            Change::SetValidator { violations, .. } | Change::CreateIndex { violations, .. } => {
-                violations.as_ref()
-            }
+            Change::SetValidator { violations, .. }
+            | Change::CreateIndex { violations, .. }
+            | Change::ReplaceIndex { violations, .. } => violations.as_ref(),
             _ => None,
         }
     }
@@ -346,6 +424,35 @@ impl Change {
             Change::ShardCollection { collection, key, .. } => {
                 vec![format!("`{collection}`: distribute it over the shards by {key}")]
             }
+            Change::ReplaceIndex {
+                collection,
+                index,
+                way,
+                words,
+                ..
+            } => {
+                let window = match way {
+                    ReplaceWay::Window => "in a window, ",
+                    _ => "",
+                };
+                vec![format!(
+                    "`{collection}`: {window}replace the index `{index}`: {words}"
+                )]
+            }
+            Change::RetireIndex {
+                collection,
+                step,
+                words,
+                ..
+            } => {
+                let step = match step {
+                    RetireStep::Watch => "watch",
+                    RetireStep::Hide => "hide",
+                    RetireStep::Drop => "drop",
+                    RetireStep::Unhide => "show",
+                };
+                vec![format!("`{collection}`: {step} {words}")]
+            }
             Change::Conflict { collection, what } => vec![format!("`{collection}`: conflict: {what}")],
         };
         if let Some(violations) = self.violations() {
@@ -433,12 +540,267 @@ impl Plan {
         self.accept_violations = true;
         self
     }
+
+    /// Has [`Odm::apply`] replace what is there and differs from the declaration, by its kind, instead of refusing it. Applied again, such a
+    /// plan takes the next steps that are due. [`Odm::sync`] never does that.
+    ///
+    /// | what differs | what `apply` does |
+    /// | --- | --- |
+    /// | an index is declared unique | it is made unique in place (MongoDB 6.0); before, as in the row below. With duplicates, [`Error::ExistingDocuments`](crate::Error::ExistingDocuments) lists them, and nothing is changed |
+    /// | it is not declared unique any more | the new index is built beside it under a name of the library's own, such as `a_1~5f3a9c21`; then it is dropped |
+    /// | its fields, its collation, its filter | the new index is built beside it; it is *superseded*: when no member has used it for [7 days](Plan::retire_after), it is hidden, and 7 days later dropped |
+    /// | a time to live that is new (before MongoDB 5.1) or gone; whatever else the server takes one index of alone | it is dropped, and the new one is built then: only after [`in_window`](Plan::in_window) |
+    /// | documents violate a changed validator | the validator allows the previous shape beside the declared one, so that programs of both versions write; the next such plan narrows it when no document has the previous shape |
+    ///
+    /// Indexes whose name is not that of a declared one are left alone, and so is the index of the shard key. A time to live that changes
+    /// needs no replacement. A superseded index that is unique keeps duplicates out, and one with a time to live deletes documents, until it is
+    /// dropped. Through a router not every member can be asked for uses, so nothing is hidden there: drop such an index yourself. A hint that
+    /// names the index has to follow its name. While a validator allows two shapes, it refuses a document that has neither; with
+    /// [`accept_violations`](Plan::accept_violations), called before, the declared one is set alone.
+    ///
+    /// Let one process apply such a plan at a time.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let plan = odm.plan().await?.replace();
+    /// println!("{plan}");
+    /// odm.apply(&plan).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Cost
+    /// None; of `apply` for each replaced index a list of the indexes and one to three commands, and where one is superseded those that
+    /// read the uses of it ([`Odm::index_report`]) and one that stores them in the collection `_odm_indexes`. A step of a superseded index costs
+    /// a list of the indexes, its command, and the same.
+    #[must_use]
+    pub fn replace(mut self) -> Plan {
+        if self.replaces {
+            return self;
+        }
+        self.replaces = true;
+        for change in &mut self.changes {
+            let planned = self
+                .replacements
+                .iter()
+                .find(|planned| planned.conflict == *change);
+            if let Some(planned) = planned {
+                *change = planned.change.clone();
+                let new = self.indexes.entry(change.collection()).or_default();
+                new.push(planned.replacement.index.clone());
+            }
+        }
+        if !self.accept_violations {
+            self.allow_both(false);
+        }
+        for widened in self.widened.iter().filter(|widened| widened.remaining.is_none()) {
+            self.changes.push(Change::SetValidator {
+                collection: widened.collection,
+                validator: widened.narrow.clone(),
+                level: widened.level,
+                action: widened.action,
+                words: vec![
+                    "allow the declared shape alone, since no document has the previous one".to_owned(),
+                ],
+                violations: None,
+            });
+        }
+        self.retire();
+        self
+    }
+
+    /// The same, and each changed validator allows the shape that it had before, also where no document violates the new one: for
+    /// programs of the previous version that still write it. The next plan with [`replace`](Plan::replace) narrows it: apply that one when these
+    /// programs have ended.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// // Before the new version is deployed.
+    /// odm.apply(&odm.plan().await?.both_shapes()).await?;
+    /// // When no process of the previous version is left.
+    /// odm.apply(&odm.plan().await?.replace()).await?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn both_shapes(self) -> Plan {
+        let mut plan = self.replace();
+        plan.allow_both(true);
+        plan
+    }
+
+    /// For how long an index that another one has superseded has to be unused on all members before it is hidden, and hidden before it is
+    /// dropped: 7 days, unless this is called. Before MongoDB 4.4, which hides none, it is dropped instead of hidden.
+    ///
+    /// Each plan judges by its own time. The members count uses since their start, or since the index was built, and a plan that finds an
+    /// index used begins anew.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let month = Duration::from_secs(30 * 24 * 60 * 60);
+    /// odm.apply(&odm.plan().await?.replace().retire_after(month)).await?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn retire_after(mut self, time: Duration) -> Plan {
+        self.retire_after = time;
+        self.retire();
+        self
+    }
+
+    /// Lets [`Odm::apply`] drop an index before the new one is built, where the server takes one of them ([`ReplaceWay::Window`]). Queries
+    /// scan the collection until it is built, and a unique index keeps no duplicates out. If it can't be built, the previous one is built
+    /// again, and the error says so.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let plan = odm.plan().await?.replace();
+    /// // At night, when the application is stopped.
+    /// odm.apply(&plan.in_window()).await?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn in_window(mut self) -> Plan {
+        self.in_window = true;
+        self
+    }
+
+    /// Whether an index is dropped before the new one is built, so that [`Odm::apply`] asks for [`in_window`](Plan::in_window).
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let plan = odm.plan().await?.replace();
+    /// if plan.needs_window() {
+    ///     println!("not by day: {plan}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn needs_window(&self) -> bool {
+        let mut changes = self.changes.iter();
+        changes.any(|change| {
+            matches!(
+                change,
+                Change::ReplaceIndex {
+                    way: ReplaceWay::Window,
+                    ..
+                }
+            )
+        })
+    }
+
+    /// Has changed validators allow the previous shape: those that documents violate, or all.
+    fn allow_both(&mut self, all: bool) {
+        for change in &mut self.changes {
+            let Change::SetValidator {
+                collection,
+                validator,
+                words,
+                violations,
+                ..
+            } = change
+            else {
+                continue;
+            };
+            let Some(both) = self.both.get(collection) else {
+                continue;
+            };
+            if *validator == both.validator || violations.is_none() && !all {
+                continue;
+            }
+            words.push(match violations {
+                Some(violations) => format!(
+                    "the previous shape stays allowed ({} of it), and a later `replace()` narrows it when no document has it",
+                    plural(violations.count, "document")
+                ),
+                None => "the previous shape stays allowed, until a later `replace()` narrows it".to_owned(),
+            });
+            *validator = both.validator.clone();
+            *violations = both.violations.clone();
+        }
+    }
+
+    /// The steps of superseded indexes that are due, and notes of the others.
+    fn retire(&mut self) {
+        self.changes
+            .retain(|change| !matches!(change, Change::RetireIndex { .. }));
+        self.notes.truncate(self.other_notes);
+        for retiring in &self.retiring {
+            let (step, words) = retiring.next(self.retire_after);
+            let Superseded {
+                collection,
+                index,
+                by,
+                ..
+            } = &retiring.superseded;
+            match step {
+                Some(step) if self.replaces => self.changes.push(Change::RetireIndex {
+                    collection,
+                    index: index.clone(),
+                    by: by.clone(),
+                    step,
+                    words,
+                }),
+                _ => self.notes.push(format!("`{collection}`: {words}")),
+            }
+        }
+    }
+
+    /// How an index is replaced.
+    pub(super) fn replacement(&self, collection: &str, index: &str) -> Option<&Replacement> {
+        let is_of = |change: &Change| match change {
+            Change::ReplaceIndex {
+                collection: its,
+                index: name,
+                ..
+            } => *its == collection && name == index,
+            _ => false,
+        };
+        let mut planned = self.replacements.iter();
+        planned
+            .find(|planned| is_of(&planned.change))
+            .map(|planned| &planned.replacement)
+    }
+
+    /// Whether a superseded index is hidden.
+    pub(super) fn is_hidden(&self, collection: &str, index: &str) -> bool {
+        let mut retiring = self.retiring.iter().map(|retiring| &retiring.superseded);
+        retiring.any(|one| one.collection == collection && one.index == index && one.hidden)
+    }
+
+    /// What `replace()` does about a validator that documents violate.
+    fn can_allow_both(&self, change: &Change) -> Option<String> {
+        let Change::SetValidator {
+            collection,
+            validator,
+            violations: Some(_),
+            ..
+        } = change
+        else {
+            return None;
+        };
+        let both = self.both.get(collection)?;
+        (both.violations.is_none() && *validator != both.validator).then(|| {
+            format!(
+                "`{collection}`: `sync --replace` (`Plan::replace`) allows the previous shape beside the declared one while documents have it"
+            )
+        })
+    }
 }
 
 /// The differences, the notes and the warning, a line each.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines: Vec<String> = self.changes.iter().flat_map(Change::lines).collect();
+        let lines = |change: &Change| {
+            let mut lines = change.lines();
+            lines.extend(self.can_allow_both(change));
+            lines
+        };
+        let mut lines: Vec<String> = self.changes.iter().flat_map(lines).collect();
         if lines.is_empty() {
             lines.push("nothing to change".to_owned());
         }
@@ -510,7 +872,9 @@ impl Odm {
     /// collection with new ones costs one. Each field that has a default costs one, in which the server reads the collection, to
     /// count the documents that lack it, and so does each field that the validator has under another name; [`sync`](Odm::sync) does not
     /// count them. Each key with `unique(global)` whose values are not claimed yet costs one, in which the server reads the collection.
-    /// Each collection with declared search or vector indexes costs one. On a sharded cluster two more read its catalog.
+    /// Each collection with declared search or vector indexes costs one. Superseded indexes ([`Plan::replace`]) cost one, and each collection that
+    /// has any two more and one for each further member; a validator that allows a previous shape one, in which the server reads the
+    /// collection. On a sharded cluster two more read its catalog.
     pub fn plan(&self) -> action::Action<Plan> {
         let odm = self.clone();
         action::Action::new("(all)", "plan", Box::new(async move { odm.planned().await }))
@@ -535,6 +899,10 @@ impl Odm {
                 let of_search = plan.warning.take();
                 let of_server = self.warning().await?;
                 plan.warning = of_server.into_iter().chain(of_search).reduce(|a, b| format!("{a}; {b}"));
+                self.count_previous(&mut plan).await?;
+                plan.other_notes = plan.notes.len();
+                plan.retiring = Retiring::read(self, std::mem::take(&mut plan.superseded)).await?;
+                plan.retire();
                 Ok(plan)
             })
             .boxed()
@@ -562,6 +930,25 @@ impl Odm {
             .into_iter()
             .chain(images)
             .reduce(|a, b| format!("{a}; {b}")))
+    }
+
+    /// Of all collections whose validator allows a previous shape.
+    async fn count_previous(&self, plan: &mut Plan) -> Result<()> {
+        for widened in &mut plan.widened {
+            let collection = widened.collection;
+            widened.remaining = existing::unfit(self.database(), collection, &widened.rules).await?;
+            plan.notes.push(match &widened.remaining {
+                Some(remaining) => format!(
+                    "`{collection}`: its validator allows the previous shape too, which {remaining} have; `sync --replace` (`Plan::replace`) \
+                     narrows it when they are gone"
+                ),
+                None => format!(
+                    "`{collection}`: its validator allows the previous shape too, which no document has; `sync --replace` (`Plan::replace`) \
+                     narrows it"
+                ),
+            });
+        }
+        Ok(())
     }
 
     /// Of all collections that exist.
@@ -680,6 +1067,15 @@ impl Odm {
             seen: HashMap::new(),
             indexes: HashMap::new(),
             accept_violations: false,
+            replacements: Vec::new(),
+            both: HashMap::new(),
+            widened: Vec::new(),
+            superseded: Vec::new(),
+            retiring: Vec::new(),
+            retire_after: replace::RETIRE_AFTER,
+            other_notes: 0,
+            replaces: false,
+            in_window: false,
         };
         let mut without_search = Vec::new();
         let mut warnings = Vec::new();
@@ -688,6 +1084,10 @@ impl Odm {
             without_search.extend(look.lacks_search.map(|error| (look.collection, error)));
             plan.changes.extend(look.changes);
             plan.notes.extend(look.notes);
+            plan.replacements.extend(look.replacements);
+            plan.superseded.extend(look.superseded);
+            plan.widened.extend(look.widened);
+            plan.both.extend(look.both.map(|both| (look.collection, both)));
             plan.indexes.insert(look.collection, look.indexes);
             if let Some(current) = look.current {
                 plan.seen.insert(look.collection, current);
@@ -735,6 +1135,10 @@ impl Odm {
             shard_key,
             lacks_search: None,
             warnings: Vec::new(),
+            replacements: Vec::new(),
+            superseded: Vec::new(),
+            both: None,
+            widened: None,
             fields_of_measurements: match &meta.kind {
                 CollectionKind::TimeSeries(series) => {
                     let meta = series.meta.map(|name| name());
@@ -804,14 +1208,23 @@ impl Odm {
         if meta.view().is_some() {
             return Ok(look);
         }
-        let validated =
-            kind::is_validated(&kind).then(|| validator::wanted(&current, &rules, meta.validation));
-        if let Some(mut wanted) = validated.flatten() {
+        let wanted = validated.then(|| validator::wanted(&current, &rules, meta.validation));
+        if let Some(mut wanted) = wanted.flatten() {
             rust_names::with_rust_names(&mut wanted.words, meta.whole());
             let violations = match wanted.level {
                 Level::Off => None,
                 _ => existing::unfit(db, meta.collection, &rules).await?,
             };
+            if let Some((validator, rules)) = validator::both_shapes(&current, &rules) {
+                let violations = match violations {
+                    Some(_) => existing::unfit(db, meta.collection, &rules).await?,
+                    None => None,
+                };
+                look.both = Some(BothShapes {
+                    validator,
+                    violations,
+                });
+            }
             look.changes.push(Change::SetValidator {
                 collection: meta.collection,
                 validator: wanted.validator,
@@ -819,6 +1232,16 @@ impl Odm {
                 action: wanted.action,
                 words: wanted.words,
                 violations,
+            });
+        }
+        if let Some(narrow) = validator::narrowed(&current, &rules).filter(|_| validated) {
+            look.widened = Some(Widened {
+                collection: meta.collection,
+                rules: rules.clone(),
+                narrow,
+                level: current.level,
+                action: current.action,
+                remaining: None,
             });
         }
         if images && !current.images {
@@ -938,12 +1361,18 @@ impl Odm {
         let mut new = Vec::new();
         for index in declared {
             let compare = |there: &Document| index.compare(there, current.collation.as_ref());
-            let named = existing.iter().find(|there| name_of(there) == index.name);
-            let equal = || {
+            // The library builds an index beside the one of that name where their options differ.
+            let fits = |there: &&Document| !matches!(compare(there), Fit::Differs(_));
+            let own = || {
                 existing
                     .iter()
-                    .find(|there| !matches!(compare(there), Fit::Differs(_)))
+                    .filter(|there| replace::is_of(&name_of(there), &index.name))
             };
+            let named = own()
+                .find(fits)
+                .or_else(|| own().find(|there| name_of(there) == index.name))
+                .or_else(|| own().next());
+            let equal = || existing.iter().find(fits);
             let Some(there) = named.or_else(equal) else {
                 let other = existing.iter().find(|there| there.contains_key("weights"));
                 match other.filter(|_| index.is_text()) {
@@ -977,20 +1406,23 @@ impl Odm {
                 continue;
             };
             let name = name_of(there);
+            let is_own = replace::is_of(&name, &index.name);
             known.push(name.clone());
-            if there.get_bool("hidden").unwrap_or(false) {
-                look.notes.push(format!(
-                    "`{}`: the index `{name}` is hidden, so no query uses it",
-                    look.collection
-                ));
+            if is_own {
+                known.extend(own().map(name_of));
+            }
+            if is_own && fits(&there) {
+                look.supersede(&index, there, &existing);
+            } else if there.get_bool("hidden").unwrap_or(false) {
+                look.hidden(&name);
             }
             match compare(there) {
-                Fit::Differs(how) => look.conflict(format!(
-                    "index `{name}` exists with other options: {}; {}",
-                    how.join("; "),
-                    look.instead(there, "declare it as it is")
-                )),
-                _ if name != index.name && index.named && name != "_id_" => look.conflict(format!(
+                Fit::Differs(how) => {
+                    let what = format!("index `{name}` exists with other options: {}", how.join("; "));
+                    self.replaceable(db, look, (&index, there), &existing, what)
+                        .await?;
+                }
+                _ if !is_own && index.named && name != "_id_" => look.conflict(format!(
                     "the index `{}` exists under the name `{name}`; {}",
                     index.name,
                     look.instead(there, "declare that name")
@@ -1003,13 +1435,21 @@ impl Odm {
                     to,
                 }),
                 Fit::NoTtl { to } if self.server().await?.max_wire_version() >= TTL_CAN_BE_ADDED => {
-                    look.changes.push(Change::ChangeTtl { collection: look.collection, index: name, from: None, to });
+                    look.changes.push(Change::ChangeTtl {
+                        collection: look.collection,
+                        index: name,
+                        from: None,
+                        to,
+                    });
                 }
-                Fit::NoTtl { to } => look.conflict(format!(
-                    "index `{name}` exists and deletes nothing, declared to delete documents after {to} s, which can \
-                     be added from MongoDB 5.1 on; {}",
-                    look.instead(there, "declare it as it is")
-                )),
+                Fit::NoTtl { to } => {
+                    let what = format!(
+                        "index `{name}` exists and deletes nothing, declared to delete documents after {to} s, which can \
+                         be added from MongoDB 5.1 on"
+                    );
+                    self.replaceable(db, look, (&index, there), &existing, what)
+                        .await?;
+                }
             }
         }
         look.compare_shard_keys(meta, cluster, current.collation.as_ref(), &existing);
@@ -1052,6 +1492,60 @@ struct SeenCollection<'a> {
 }
 
 impl Odm {
+    /// A conflict about an index, and how a plan replaces it that is told to.
+    async fn replaceable(
+        &self,
+        db: &Database,
+        look: &mut Look,
+        (index, there): (&Index, &Document),
+        existing: &[Document],
+        what: String,
+    ) -> Result<()> {
+        let inherited = look
+            .current
+            .as_ref()
+            .and_then(|current| current.collation.clone());
+        let replacement = match look.shard_key.served_by(there) {
+            Serves::No => {
+                let max_wire_version = self.server().await?.max_wire_version();
+                Replacement::of(index, there, existing, inherited.as_ref(), max_wire_version)
+            }
+            Serves::Yes | Serves::Unknown => None,
+        };
+        let Some(replacement) = replacement else {
+            look.conflict(format!("{what}; {}", look.instead(there, "declare it as it is")));
+            return Ok(());
+        };
+        let violations = if index.unique {
+            existing::duplicates(db, look.collection, index).await?
+        } else {
+            None
+        };
+        let words = replacement.in_words();
+        let mut conflict = format!("{what}; `sync --replace` (`Plan::replace`) replaces it: {words}");
+        if let Some(violations) = &violations {
+            conflict.push_str(&format!(". That is violated by {violations}"));
+        }
+        look.conflict(conflict.clone());
+        look.replacements.push(PlannedReplacement {
+            conflict: Change::Conflict {
+                collection: look.collection,
+                what: conflict,
+            },
+            change: Change::ReplaceIndex {
+                collection: look.collection,
+                index: there.get_str("name").unwrap_or_default().to_owned(),
+                from: there.clone(),
+                spec: replacement.index.spec(),
+                way: replacement.way,
+                words: format!("{what}; {words}"),
+                violations,
+            },
+            replacement,
+        });
+        Ok(())
+    }
+
     /// The index that the server would not take this one beside.
     async fn excluding<'e>(
         &self,
@@ -1082,6 +1576,11 @@ struct Look {
     lacks_search: Option<crate::Error>,
     /// What `sync` logs.
     warnings: Vec<String>,
+    replacements: Vec<PlannedReplacement>,
+    /// With the reason where one is never dropped.
+    superseded: Vec<(Superseded, Option<String>)>,
+    both: Option<BothShapes>,
+    widened: Option<Widened>,
     /// Of a time series: the fields that every server indexes.
     fields_of_measurements: Option<Vec<&'static str>>,
 }
@@ -1092,6 +1591,44 @@ impl Look {
             collection: self.collection,
             what,
         });
+    }
+
+    fn hidden(&mut self, name: &str) {
+        self.notes.push(format!(
+            "`{}`: the index `{name}` is hidden, so no query uses it",
+            self.collection
+        ));
+    }
+
+    /// The indexes that the declared one has superseded; where it was superseded itself, it is to be shown again.
+    fn supersede(&mut self, index: &Index, there: &Document, existing: &[Document]) {
+        let name = there.get_str("name").unwrap_or_default();
+        let others = Superseded::all(self.collection, index, name, existing);
+        if there.get_bool("hidden").unwrap_or(false) {
+            self.hidden(name);
+            if !others.is_empty() {
+                let again = Superseded {
+                    collection: self.collection,
+                    index: name.to_owned(),
+                    by: name.to_owned(),
+                    hidden: true,
+                };
+                self.superseded.push((again, None));
+            }
+        }
+        for other in others {
+            let listed = existing
+                .iter()
+                .find(|listed| listed.get_str("name").is_ok_and(|name| name == other.index));
+            let kept = match listed.map_or(Serves::No, |listed| self.shard_key.served_by(listed)) {
+                Serves::No => None,
+                Serves::Yes => Some("it is kept as the index of the shard key".to_owned()),
+                Serves::Unknown => Some(format!(
+                    "it is kept: it may be the index of the shard key, and {UNREAD}"
+                )),
+            };
+            self.superseded.push((other, kept));
+        }
     }
 
     /// A collection has 64 indexes at most, that on `_id` among them.

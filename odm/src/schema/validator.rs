@@ -2,7 +2,8 @@
 //!
 //! Ours is a `$jsonSchema` whose title begins with [`MARK`], and beside it what a schema can't say: where the `_id` is a struct,
 //! the order of its fields as an `$expr`, and of [UUIDs](super::uuids) their subtype as a `$nor`. Where a collection has another validator, that one stays, and the collection gets
-//! `{ $and: [theirs, { $jsonSchema: ours }] }`; only our part is replaced later.
+//! `{ $and: [theirs, { $jsonSchema: ours }] }`; only our part is replaced later. While documents of a previous shape are there, it may be
+//! `{ $or: [ours, previous] }`: see [`Plan::replace`](super::Plan::replace).
 
 use super::json_schema::MARK;
 use super::values::{plural, same_document};
@@ -23,6 +24,12 @@ const OPTIONS: [&str; 7] = [
     "viewOn",
     "pipeline",
 ];
+
+/// The rules of ours that a validator has.
+const RULES: [&str; 3] = ["$jsonSchema", "$expr", "$nor"];
+
+/// By which a validator allows the shapes of several versions.
+const EITHER: &str = "$or";
 
 /// A collection as `listCollections` describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,6 +148,17 @@ pub(super) fn wanted(current: &Current, rules: &Document, declared: Validation) 
     let foreign = is_foreign(&validator);
     let fields = || plural(words::fields(schema), "field");
     match ours(&mut validator) {
+        // Programs of both versions find their rules there.
+        Some(part) if shapes(part).is_some_and(|all| all.iter().any(|one| same_document(one, rules))) => {}
+        Some(part) if shapes(part).is_some() => {
+            let previous = take_rules(part);
+            let before = previous
+                .first()
+                .and_then(|previous| previous.get_document("$jsonSchema").ok());
+            words = words::diff(before.unwrap_or(&none), schema);
+            words.push("the previous shapes are not allowed any more".to_owned());
+            part.extend(rules.clone());
+        }
         Some(old) => {
             if let Ok(before) = old.get_document("$jsonSchema")
                 && !same_document(before, schema)
@@ -216,16 +234,72 @@ fn is_our_expression(rule: &Bson) -> bool {
     id_order::is_ours(rule) || checks::is_ours(rule)
 }
 
-/// The part of a validator that holds our schema: it itself, or one of its `$and`. An `$expr` and a `$nor` beside it are ours if
-/// they say what ours do.
-/// The fields that our part of a validator knows.
+/// The fields that our part of a validator knows; where it allows several shapes, those of the oldest.
 pub(super) fn properties(validator: &Document) -> Option<Document> {
     let mut validator = validator.clone();
-    let schema = ours(&mut validator)?.get_document("$jsonSchema").ok()?;
+    let part = ours(&mut validator)?;
+    let rules = shapes(part).and_then(|shapes| shapes.last().cloned());
+    let schema = rules.as_ref().unwrap_or(part).get_document("$jsonSchema").ok()?;
     schema.get_document("properties").ok().cloned()
 }
 
+/// The rules of several versions, which are alternatives: those of the newest first.
+fn shapes(part: &Document) -> Option<Vec<Document>> {
+    let alternatives = part.get_array(EITHER).ok()?.iter();
+    let rules: Option<Vec<Document>> = alternatives
+        .map(|rules| {
+            let rules = rules.as_document()?;
+            let known = |name: &String| RULES.contains(&name.as_str());
+            (rules.keys().all(known) && !is_foreign(rules)).then(|| rules.clone())
+        })
+        .collect();
+    rules.filter(|rules| !rules.is_empty())
+}
+
+/// Takes our rules out of our part of a validator.
+fn take_rules(part: &mut Document) -> Vec<Document> {
+    if let Some(shapes) = shapes(part) {
+        part.remove(EITHER);
+        return shapes;
+    }
+    let names = RULES.iter();
+    let rules = names.filter_map(|name| part.remove(name).map(|rule| ((*name).to_owned(), rule)));
+    vec![rules.collect()]
+}
+
+/// The validator that allows the declared rules, or those that are there; and these rules alone. `None` where there are none of ours.
+pub(super) fn both_shapes(current: &Current, rules: &Document) -> Option<(Document, Document)> {
+    let mut validator = current.validator.clone()?;
+    let part = ours(&mut validator)?;
+    let mut either = take_rules(part);
+    if either.iter().any(|previous| same_document(previous, rules)) || part.contains_key(EITHER) {
+        return None;
+    }
+    either.insert(0, rules.clone());
+    let either = doc! { EITHER: either };
+    part.extend(either.clone());
+    Some((validator, either))
+}
+
+/// Of a validator that allows the declared rules and earlier ones: the one that allows the declared rules alone. `None` for any other,
+/// such as one that a newer program has set.
+pub(super) fn narrowed(current: &Current, rules: &Document) -> Option<Document> {
+    let mut validator = current.validator.clone()?;
+    let part = ours(&mut validator)?;
+    if !same_document(shapes(part)?.first()?, rules) {
+        return None;
+    }
+    take_rules(part);
+    part.extend(rules.clone());
+    Some(validator)
+}
+
+/// The part of a validator that holds our schema: it itself, or one of its `$and`. An `$expr` and a `$nor` beside it are ours if
+/// they say what ours do. Where it allows several shapes, it has an `$or` in place of these.
 fn ours(validator: &mut Document) -> Option<&mut Document> {
+    if shapes(validator).is_some() {
+        return Some(validator);
+    }
     let order_is_ours = validator.get("$expr").is_none_or(is_our_expression);
     let uuids_are_ours = validator
         .get("$nor")
@@ -245,6 +319,7 @@ fn is_foreign(validator: &Document) -> bool {
             ("$jsonSchema", schema) => !is_ours(schema),
             ("$expr", rule) => !is_our_expression(rule),
             ("$nor", rule) => uuids::paths(rule).is_none(),
+            (EITHER, _) => shapes(validator).is_none(),
             ("$and", Bson::Array(parts)) => {
                 parts.iter().any(|part| part.as_document().is_none_or(is_foreign))
             }
@@ -373,5 +448,61 @@ mod tests {
                 "validation action warn (was error)"
             ]
         );
+    }
+
+    #[test]
+    fn both_shapes_stand_side_by_side_until_one_is_left() {
+        let order = |of: &[i32]| doc! { "$or": of.iter().map(|max| rules(*max)).collect::<Vec<_>>() };
+        for beside in [None, Some(doc! { "b": 1 })] {
+            let whole = |ours: Document| match &beside {
+                Some(theirs) => doc! { "$and": [theirs.clone(), ours] },
+                None => ours,
+            };
+            let now = |ours: Document| current(Some(whole(ours)));
+            // Nothing is to be allowed beside what is there already.
+            assert_eq!(both_shapes(&now(rules(1)), &rules(1)), None);
+            let (both, either) = both_shapes(&now(rules(1)), &rules(2)).unwrap();
+            assert_eq!((both.clone(), either), (whole(order(&[2, 1])), order(&[2, 1])));
+            // Programs of both versions find it as they declare it.
+            let widened = now(order(&[2, 1]));
+            assert_eq!(wanted(&widened, &rules(1), Validation::STRICT), None);
+            assert_eq!(wanted(&widened, &rules(2), Validation::STRICT), None);
+            // The server may have converted the numbers.
+            let longs = doc! { "$or": [
+                { "$jsonSchema": { "properties": { "a": { "maxItems": 2i64 } }, "bsonType": "object", "title": "odm: A" } },
+                rules(1),
+            ] };
+            assert_eq!(wanted(&now(longs), &rules(2), Validation::STRICT), None);
+            // The newer one narrows it.
+            assert_eq!(narrowed(&widened, &rules(2)), Some(whole(rules(2))));
+            assert_eq!(narrowed(&widened, &rules(1)), None);
+            assert_eq!(narrowed(&now(rules(2)), &rules(2)), None);
+            // A third one.
+            let (three, _) = both_shapes(&widened, &rules(3)).unwrap();
+            assert_eq!(three, whole(order(&[3, 2, 1])));
+            let set = wanted(&widened, &rules(3), Validation::STRICT).unwrap();
+            assert_eq!(set.validator, whole(rules(3)));
+            assert_eq!(
+                set.words,
+                [
+                    "a: at most 3 items (was 2)",
+                    "the previous shapes are not allowed any more"
+                ]
+            );
+            // Fields that were renamed are looked for by the names of before.
+            assert!(properties(&both).unwrap().contains_key("a"));
+        }
+        // What other programs have put beside it stays.
+        let beside = current(Some(doc! { "$jsonSchema": schema(1), "b": 1 }));
+        let (both, _) = both_shapes(&beside, &rules(2)).unwrap();
+        assert_eq!(both, doc! { "b": 1, "$or": [rules(2), rules(1)] });
+        let narrow = narrowed(&current(Some(both)), &rules(2)).unwrap();
+        assert_eq!(narrow, doc! { "b": 1, "$jsonSchema": schema(2) });
+        // An `$or` of theirs is theirs.
+        let theirs = doc! { "$or": [{ "a": 1 }, rules(1)] };
+        let set = wanted(&current(Some(theirs.clone())), &rules(1), Validation::STRICT).unwrap();
+        assert_eq!(set.validator, doc! { "$and": [theirs.clone(), rules(1)] });
+        assert_eq!(both_shapes(&current(Some(theirs)), &rules(1)), None);
+        assert_eq!(both_shapes(&current(None), &rules(1)), None);
     }
 }

@@ -7,6 +7,7 @@ mod expiry;
 mod kinds;
 mod partial;
 mod refused;
+mod replace;
 mod schema;
 mod search;
 mod shard_keys;

@@ -569,8 +569,8 @@ fn conflicts_are_refused_before_anything_is_changed() {
             .unwrap();
         let odm = handle(&t, Model::of::<Unique>());
         let plan = odm.plan().await.unwrap();
-        let what = "index `name_1` exists with other options: it is not unique, declared unique; odm does not drop it: \
-                    drop it yourself or declare it as it is";
+        let what = "index `name_1` exists with other options: it is not unique, declared unique; `sync --replace` \
+                    (`Plan::replace`) replaces it: it is made unique in place, if no documents share a value";
         assert!(plan.to_string().contains(what), "{plan}");
         t.commands.clear();
         match odm.apply(&plan).await.unwrap_err() {

@@ -88,7 +88,7 @@ fn the_index_of_the_shard_key_is_not_to_be_dropped_for_a_declared_one() {
         let orders = odm.database().collection::<Doc>("orders");
         orders.create_index(index).await.unwrap();
         let name = t.db.name();
-        for (key, advice, drops) in [
+        for (key, advice, replaces) in [
             (
                 sharded(name, doc! { "tenant": 1, "slug": 1 }),
                 "it is the index of the shard key, which the collection needs: declare it as it is",
@@ -101,14 +101,18 @@ fn the_index_of_the_shard_key_is_not_to_be_dropped_for_a_declared_one() {
             ),
             (
                 sharded(name, doc! { "total": 1 }),
-                "odm does not drop it: drop it yourself or declare it as it is",
+                "`sync --replace` (`Plan::replace`) replaces it: it is made unique in place, if no documents share a value",
                 true,
             ),
         ] {
             proxy.next("find", 1, key);
-            let plan = odm.plan().await.unwrap().to_string();
-            assert!(plan.contains(advice), "{plan}");
-            assert_eq!(plan.contains("drop it yourself"), drops, "{plan}");
+            let plan = odm.plan().await.unwrap();
+            assert!(plan.to_string().contains(advice), "{plan}");
+            assert_eq!(plan.to_string().contains("replace"), replaces, "{plan}");
+            let replaced = plan.replace();
+            let mut changes = replaced.changes().iter();
+            let of_it = changes.any(|change| matches!(change, odm::schema::Change::ReplaceIndex { .. }));
+            assert_eq!(of_it, replaces, "{replaced}");
         }
     });
 }

@@ -32,9 +32,22 @@ pub(super) enum CliCommand {
         /// Exit with 1 if something is to be changed or backfilled, or the database holds copies that the models lack.
         #[arg(long)]
         check: bool,
+        /// Also show which indexes are unused, redundant or duplicates, with their sizes.
+        #[arg(long)]
+        indexes: bool,
     },
-    /// Make collections, validators and indexes as the models declare them; nothing is dropped.
+    /// Make collections, validators and indexes as the models declare them; nothing is dropped, unless --replace is given.
     Sync {
+        /// Replace indexes that differ from the declaration, take the next steps of those that were superseded, and let validators allow the
+        /// previous shape while documents have it.
+        #[arg(long)]
+        replace: bool,
+        /// Do not ask before an index is dropped whose replacement the server can't build beside it.
+        #[arg(long, short, requires = "replace")]
+        yes: bool,
+        /// For how many days a superseded index has to be unused, and then hidden.
+        #[arg(long, value_name = "DAYS", requires = "replace", default_value_t = 7)]
+        retire_after: u32,
         /// Set a validator although existing documents violate it: they stay as they are.
         #[arg(long)]
         accept_violations: bool,

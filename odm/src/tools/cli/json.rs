@@ -1,7 +1,9 @@
 //! The results as JSON, in the shapes that the module's documentation lists.
 
 use crate::migrate::{Migrated, MigrationStatus, StepState};
-use crate::schema::{Applied, Change, Plan, SharedValues, Violations};
+use crate::schema::{
+    Applied, Change, IndexReport, Plan, ReplaceWay, ReportedIndex, RetireStep, SharedValues, Violations,
+};
 use crate::tools::edges::{CopyKind, Edges, ReferenceKind};
 use crate::{
     Audit, AuditedCopies, AuditedReference, Backfilled, DuplicateIds, Findings, Recovered, RepairKind,
@@ -44,6 +46,30 @@ pub(super) fn plan(plan: &Plan) -> Value {
     })
 }
 
+/// A plan, and the indexes with their uses.
+pub(super) fn plan_with(plan: &Plan, report: &IndexReport) -> Value {
+    let mut value = self::plan(plan);
+    let index = |one: &ReportedIndex| {
+        json!({
+            "collection": one.collection,
+            "index": one.index,
+            "fields": one.fields,
+            "bytes": one.bytes,
+            "uses": one.uses,
+            "since": one.since.and_then(|since| since.try_to_rfc3339_string().ok()),
+            "served_by": one.served_by,
+            "duplicate": one.duplicate,
+        })
+    };
+    let unknown = report.unknown.iter();
+    let unknown = unknown.map(|(collection, why)| json!({ "collection": collection, "why": why }));
+    if let Value::Object(object) = &mut value {
+        object.insert("indexes".into(), report.indexes.iter().map(index).collect());
+        object.insert("unknown_uses".into(), unknown.collect());
+    }
+    value
+}
+
 pub(super) fn applied(applied: &Applied) -> Value {
     json!({
         "changes": applied.changes().iter().map(change).collect::<Vec<_>>(),
@@ -62,6 +88,8 @@ fn change(change: &Change) -> Value {
         Change::CreateSearchIndex { index, .. } => ("create_search_index", Some(index)),
         Change::UpdateSearchIndex { index, .. } => ("update_search_index", Some(index)),
         Change::ShardCollection { .. } => ("shard_collection", None),
+        Change::ReplaceIndex { index, .. } => ("replace_index", Some(index)),
+        Change::RetireIndex { index, .. } => ("retire_index", Some(index)),
         Change::Conflict { .. } => ("conflict", None),
     };
     let words = change.to_string();
@@ -71,6 +99,28 @@ fn change(change: &Change) -> Value {
     object.insert("words".into(), words.lines().collect::<Vec<_>>().into());
     if let Some(index) = index {
         object.insert("index".into(), index.as_str().into());
+    }
+    match change {
+        Change::ReplaceIndex { way, .. } => {
+            let way = match way {
+                ReplaceWay::InPlace => "in_place",
+                ReplaceWay::Beside => "beside",
+                ReplaceWay::BesideThenDropped => "beside_then_dropped",
+                ReplaceWay::Window => "window",
+            };
+            object.insert("way".into(), way.into());
+        }
+        Change::RetireIndex { by, step, .. } => {
+            let step = match step {
+                RetireStep::Watch => "watch",
+                RetireStep::Hide => "hide",
+                RetireStep::Drop => "drop",
+                RetireStep::Unhide => "unhide",
+            };
+            object.insert("by".into(), by.as_str().into());
+            object.insert("step".into(), step.into());
+        }
+        _ => {}
     }
     if let Some(violations) = change.violations() {
         object.insert("violations".into(), violations_of(violations));

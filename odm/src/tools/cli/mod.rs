@@ -21,8 +21,8 @@
 //!
 //! | command | does | as |
 //! | --- | --- | --- |
-//! | `plan` | shows what differs between the models and the database, and which copies the database knows and the models lack; with `--check` that is exit code 1 | [`Odm::plan`] |
-//! | `sync` | makes collections, validators and indexes as they are declared; `--accept-violations` also over documents that a new validator does not allow. Where the database holds copies that the models lack, nothing is changed, unless `--allow-unknown` is given | [`Odm::sync`], [`Plan::accept_violations`](crate::Plan::accept_violations), [`Odm::allow_unknown_copies`] |
+//! | `plan` | shows what differs between the models and the database, and which copies the database knows and the models lack; with `--check` that is exit code 1. With `--indexes` also which indexes are unused, redundant or duplicates | [`Odm::plan`], [`Odm::index_report`] |
+//! | `sync` | makes collections, validators and indexes as they are declared; `--accept-violations` also over documents that a new validator does not allow. Where the database holds copies that the models lack, nothing is changed, unless `--allow-unknown` is given. `--replace` replaces indexes that differ, takes the steps that are due of those that were superseded (`--retire-after DAYS`), and has a validator allow the previous shape while documents have it; it asks before an index is missing for a while, unless `--yes` is given | [`Odm::sync`], [`Plan::replace`](crate::Plan::replace), [`Plan::accept_violations`](crate::Plan::accept_violations), [`Odm::allow_unknown_copies`] |
 //! | `audit` | finds faults in references and copies; with `--sample N` in a random sample of the documents, with `--only COLLECTION[.FIELD]` for some references and copies | [`Odm::audit`] |
 //! | `repair` | repairs faults that have one right answer, and lists the rest; asks before it changes anything, unless `--yes` is given | [`Odm::repair`] |
 //! | `recover` | applies the pending work of processes that ended | [`Odm::recover`] |
@@ -36,7 +36,7 @@
 //! | code | means |
 //! | --- | --- |
 //! | 0 | done, and nothing is wrong |
-//! | 1 | something is wrong with the data: `audit` found faults, `repair` left some, the user answered no to `repair` or `forget`, existing documents or indexes prevent `sync`, or `plan --check` found something to change or to backfill, or copies that the models lack, or `migrate status --check` found steps that are not applied |
+//! | 1 | something is wrong with the data: `audit` found faults, `repair` left some, the user answered no to `repair`, `forget` or `sync --replace`, existing documents or indexes prevent `sync`, or `plan --check` found something to change or to backfill, or copies that the models lack, or `migrate status --check` found steps that are not applied |
 //! | 2 | the command failed, or a part of it: wrong arguments, a server that does not answer, copies that the models lack (`sync`), any other error; `recover`, `backfill` and `repair` also where one document could not be written, though everything else was done |
 //!
 //! # JSON
@@ -47,7 +47,7 @@
 //!
 //! | command | more fields |
 //! | --- | --- |
-//! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of what `backfill` is to fill; `unknown`: the copies that the database knows and the models lack, such as `orders.name from customers.name`; `warning`: on a standalone server what it lacks and how to make it a replica set, else `null` |
+//! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of what `backfill` is to fill; `unknown`: the copies that the database knows and the models lack, such as `orders.name from customers.name`; `warning`: on a standalone server what it lacks and how to make it a replica set, else `null`. With `--indexes` also `indexes`, an array of `{ collection, index, fields, bytes, uses, since, served_by, duplicate }`, where `uses` is `null` if it is unknown and `served_by` names the index that does its work, and `unknown_uses`: `{ collection, why }` |
 //! | `sync` | `changes`: what was changed; `backfills` as of `plan` |
 //! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`, `duplicate_ids`: arrays |
 //! | `repair` | `repairs`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`, `restored`; `repaired`: their total number; `left`: the faults that are left, as of an audit |
@@ -58,8 +58,9 @@
 //! | `edges` | `documents`: `{ name, collection, append_only, bucket }`, where `bucket` is `{ items, size, per }` or null; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
 //!
 //! A change is `{ kind, collection, words }` with `kind` one of `create_collection`, `set_validator`, `create_index`,
-//! `change_ttl`, `set_pre_and_post_images`, `conflict`; `index` is the index's name, and `violations` is `{ count, sample }` where existing documents
-//! are in the way. A reference of an audit is `{ collection, field, targets, checked, right, kept, dangling, one_sided,
+//! `change_ttl`, `set_pre_and_post_images`, `replace_index`, `retire_index`, `conflict`; `index` is the index's name, and `violations` is `{ count, sample }` where existing documents
+//! are in the way. The `way` of a replaced index is `in_place`, `beside`, `beside_then_dropped` or `window`; the `step` of one that the index
+//! `by` has superseded is `watch`, `hide`, `drop` or `unhide`. A reference of an audit is `{ collection, field, targets, checked, right, kept, dangling, one_sided,
 //! repeated, over_bound, several_children, below_deleted, interrupted }`, where each of the last seven is `{ count, sample }` and
 //! each sample a pair: the id of the document, and what is wrong. The copies of an audit are `{ collection, fields, source, checked, wrong, share,
 //! stale }`, where `wrong` is how many of the checked ones differ, `share` is that of the right ones, from 0 to 1, and
@@ -91,6 +92,7 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Executes the command that the program was started with, and returns its [exit code](self#exit-codes).
 ///
@@ -318,14 +320,22 @@ async fn execute(
             let steps = program.migrations.as_ref();
             migrate::execute(odm, steps, command.as_ref(), *rate, streams).await
         }
-        CliCommand::Plan { check } => {
+        CliCommand::Plan { check, indexes } => {
             let plan = watched(streams.progress, "comparing", None, odm.plan()).await?;
             let is_refused = !plan.unknown().is_empty() && !odm.allows_unknown();
             let to_do = !plan.is_empty() || !plan.backfills().is_empty() || is_refused;
             let code = if *check && to_do { WRONG } else { CLEAN };
+            if *indexes {
+                let report = watched(streams.progress, "reading", None, odm.index_report()).await?;
+                let text = format!("{plan}\n\n{report}");
+                return Ok(CommandEnd::new(code, text, json::plan_with(&plan, &report)));
+            }
             Ok(CommandEnd::new(code, &plan, json::plan(&plan)))
         }
         CliCommand::Sync {
+            replace,
+            yes,
+            retire_after,
             accept_violations,
             allow_unknown,
         } => {
@@ -334,6 +344,10 @@ async fn execute(
             } else {
                 odm.clone()
             };
+            if *replace {
+                let retire_after = Duration::from_secs(u64::from(*retire_after) * 24 * 60 * 60);
+                return self::replace(&odm, *accept_violations, retire_after, *yes, streams).await;
+            }
             let work = sync(&odm, *accept_violations);
             let applied = watched(streams.progress, "changing", None, work).await?;
             Ok(CommandEnd::new(CLEAN, &applied, json::applied(&applied)))
@@ -414,6 +428,40 @@ async fn sync(odm: &Odm, accept_violations: bool) -> crate::Result<Applied> {
         return odm.apply(&plan).await;
     }
     odm.sync().await
+}
+
+async fn replace(
+    odm: &Odm,
+    accept_violations: bool,
+    retire_after: Duration,
+    yes: bool,
+    streams: &mut Streams<'_>,
+) -> Result<CommandEnd, Failure> {
+    let mut plan = watched(streams.progress, "comparing", None, odm.plan()).await?;
+    if accept_violations {
+        plan = plan.accept_violations();
+    }
+    plan = plan.replace().retire_after(retire_after);
+    if plan.needs_window() {
+        if !yes && streams.answers.is_none() {
+            return Err(Failure::new(format!(
+                "an index is dropped before its replacement is built, and there is no terminal to ask on: pass `--yes`\n{plan}"
+            )));
+        }
+        let question = format!(
+            "{plan}\nReplace indexes in a window, in the database `{}`?",
+            odm.database().name()
+        );
+        if !yes && streams.ask(&question) != Some(true) {
+            return Err(Failure {
+                code: WRONG,
+                message: "nothing was changed".to_owned(),
+            });
+        }
+        plan = plan.in_window();
+    }
+    let applied = watched(streams.progress, "changing", None, odm.apply(&plan)).await?;
+    Ok(CommandEnd::new(CLEAN, &applied, json::applied(&applied)))
 }
 
 async fn audit(
