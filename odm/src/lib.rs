@@ -933,6 +933,7 @@ pub mod __private {
         };
     }
     pub use crate::api::scoped::SoftDelete;
+    pub use crate::store::decode::decodes;
     pub use crate::query::join::Hop;
     pub use crate::query::join::Load;
     pub use crate::query::join::LoadById;

@@ -43,7 +43,15 @@ pub(crate) use index::parallel;
 pub use plan::{Change, Lacking, Plan, SharedValues};
 pub use renamed::Renamed;
 pub(crate) use shard_key::{StoredShardKey, StoredShardKeys};
+#[cfg(feature = "cli")]
+pub(crate) use plan::declared_indexes;
+#[cfg(feature = "cli")]
+pub(crate) use validator::declared as declared_rules;
 pub(crate) use values::plural;
+#[cfg(feature = "cli")]
+pub(crate) use values::{same, same_document};
+#[cfg(feature = "cli")]
+pub(crate) use words::diff as rules_in_words;
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use mongodb::bson::{Bson, Document};
 
 /// Whether two values mean the same to the server: numbers by value, documents without regard to the order of fields.
-pub(super) fn same(a: &Bson, b: &Bson) -> bool {
+pub(crate) fn same(a: &Bson, b: &Bson) -> bool {
     match (a, b) {
         (Bson::Document(a), Bson::Document(b)) => same_document(a, b),
         (Bson::Array(a), Bson::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
@@ -14,7 +14,7 @@ pub(super) fn same(a: &Bson, b: &Bson) -> bool {
     }
 }
 
-pub(super) fn same_document(a: &Document, b: &Document) -> bool {
+pub(crate) fn same_document(a: &Document, b: &Document) -> bool {
     a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
 }
 

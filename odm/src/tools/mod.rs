@@ -5,5 +5,7 @@
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod edges;
+#[cfg(feature = "cli")]
+pub(crate) mod snapshots;
 #[cfg(feature = "testing")]
 pub mod testing;
