@@ -933,7 +933,6 @@ pub mod __private {
         };
     }
     pub use crate::api::scoped::SoftDelete;
-    pub use crate::store::decode::decodes;
     pub use crate::query::join::Hop;
     pub use crate::query::join::Load;
     pub use crate::query::join::LoadById;
@@ -942,6 +941,7 @@ pub mod __private {
     pub use crate::query::join::Paths;
     pub use crate::query::join::Slot;
     pub use crate::query::join::Tree;
+    pub use crate::store::decode::decodes;
     pub mod request {
         pub use crate::query::request::{
             Conditions, Given, IntoParts, Parameter, Parameters, Parts, SortKey, Use, hidden, limit, name_of,

@@ -3,7 +3,7 @@
 use mongodb::bson::{Bson, Document};
 
 /// Whether two values mean the same to the server: numbers by value, documents without regard to the order of fields.
-pub(crate) fn same(a: &Bson, b: &Bson) -> bool {
+pub(super) fn same(a: &Bson, b: &Bson) -> bool {
     match (a, b) {
         (Bson::Document(a), Bson::Document(b)) => same_document(a, b),
         (Bson::Array(a), Bson::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
