@@ -161,6 +161,11 @@ impl Diff {
             What::FieldAdded { within, derived, .. } | What::FieldRemoved { within, derived, .. } => {
                 !within && !derived
             }
+            // The library's own indexes come with a copy or a deletion that keeps documents.
+            What::Index { from, to } => {
+                let index = to.as_ref().or(from.as_ref());
+                index.is_none_or(|index| !index.name().starts_with("_odm"))
+            }
             _ => true,
         })
     }
@@ -371,6 +376,7 @@ impl Differences {
     }
 
     fn field(&mut self, old: &FieldShape, new: &FieldShape, derived: bool) {
+        let is_any = types(old) == ["any"] || types(new) == ["any"];
         let is_retyped = types(old) != types(new) || old.told_by != new.told_by;
         if is_retyped {
             self.add(What::Retyped {
@@ -379,7 +385,7 @@ impl Differences {
                 derived,
             });
         }
-        if is_optional(old) != is_optional(new) {
+        if (old.required, is_nullable(old)) != (new.required, is_nullable(new)) && !is_any {
             self.add(What::Presence {
                 from: old.clone(),
                 to: new.clone(),
@@ -585,7 +591,17 @@ pub(crate) fn types(field: &FieldShape) -> Vec<&str> {
 
 /// Whether it may be missing, or `null`.
 pub(crate) fn is_optional(field: &FieldShape) -> bool {
-    !field.required || field.types.iter().any(|ty| ty == "null")
+    !field.required || is_nullable(field)
+}
+
+/// Whether it is read where it is `null`.
+pub(crate) fn is_nullable(field: &FieldShape) -> bool {
+    field.types.iter().any(|ty| ty == "null" || ty == "any")
+}
+
+/// Whether documents that were read before are no longer read, for want of a value.
+fn is_stricter(from: &FieldShape, to: &FieldShape) -> bool {
+    to.required && !from.required || is_nullable(from) && !is_nullable(to)
 }
 
 fn number(value: &Bson) -> Option<f64> {
@@ -778,8 +794,8 @@ impl Difference {
             What::FieldRemoved { .. } => "field_removed",
             What::FieldRenamed { .. } => "field_renamed",
             What::Retyped { .. } => "retyped",
-            What::Presence { to, .. } if is_optional(to) => "optional",
-            What::Presence { .. } => "required",
+            What::Presence { from, to, .. } if is_stricter(from, to) => "required",
+            What::Presence { .. } => "optional",
             What::Bound {
                 way: Way::Narrower, ..
             } => "bound_narrowed",
@@ -882,19 +898,24 @@ impl fmt::Display for Difference {
                 types(to).join(" or "),
                 types(from).join(" or ")
             ),
-            What::Presence { to, .. } if is_optional(to) => {
-                write!(
-                    f,
-                    "{} is optional (was required): older programs may not read a document without it",
-                    self.at(to)
-                )
-            }
-            What::Presence { to, .. } => {
-                write!(
-                    f,
-                    "{} is required (was optional): documents without it need a value",
-                    self.at(to)
-                )
+            What::Presence { from, to, .. } => {
+                let at = self.at(to);
+                match (is_stricter(from, to), to.required) {
+                    (true, true) => write!(
+                        f,
+                        "{at} is required (was optional): documents without it need a value"
+                    ),
+                    (true, false) => {
+                        write!(
+                            f,
+                            "{at} is no longer read where it is `null`: such documents need a value, or none"
+                        )
+                    }
+                    (false, _) => write!(
+                        f,
+                        "{at} is optional (was required): older programs may not read a document without it"
+                    ),
+                }
             }
             What::Bound { field, words, way } => {
                 let end = match way {

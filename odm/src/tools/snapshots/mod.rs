@@ -72,17 +72,9 @@ pub(crate) struct CollectionShape {
     pub(crate) expires: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bucket: Option<String>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "extended::option"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "extended::option")]
     pub(crate) shard_key: Option<Document>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "extended::option"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "extended::option")]
     pub(crate) collation: Option<Document>,
     /// The greatest size of a document in bytes, where every part of it has a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +109,7 @@ pub(crate) struct FieldShape {
     /// The variant of an enum to which it belongs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) variant: Option<String>,
-    /// By MongoDB's names of types, with `null` where that is stored for a value that is not there.
+    /// By MongoDB's names of types, with `null` where that is read for a value that is not there.
     pub(crate) types: Vec<String>,
     /// Whether a document without it can't be read, or is refused.
     pub(crate) required: bool,
@@ -125,11 +117,7 @@ pub(crate) struct FieldShape {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) is: Option<String>,
     /// What is read where it is missing.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "extended::value"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "extended::value")]
     pub(crate) default: Option<Bson>,
     #[serde(default, skip_serializing_if = "BoundsOf::is_none")]
     pub(crate) bounds: BoundsOf,
@@ -168,17 +156,9 @@ pub(crate) struct BoundsOf {
     pub(crate) min_len: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_len: Option<u64>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "extended::value"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "extended::value")]
     pub(crate) min: Option<Bson>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "extended::value"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "extended::value")]
     pub(crate) max: Option<Bson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) depth: Option<u32>,
@@ -186,7 +166,7 @@ pub(crate) struct BoundsOf {
     pub(crate) unique_items: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pattern: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "extended::values")]
     pub(crate) one_of: Vec<Bson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) multiple_of: Option<i64>,
@@ -235,7 +215,7 @@ pub(crate) struct CopyOf {
 #[serde(deny_unknown_fields)]
 pub(crate) struct IndexOf {
     pub(crate) is: String,
-    #[serde(serialize_with = "extended::document")]
+    #[serde(with = "extended::document")]
     pub(crate) spec: Document,
 }
 
@@ -251,7 +231,7 @@ impl IndexOf {
 pub(crate) struct ValidatorOf {
     pub(crate) level: String,
     pub(crate) action: String,
-    #[serde(serialize_with = "extended::document")]
+    #[serde(with = "extended::document")]
     pub(crate) rules: Document,
 }
 
@@ -261,7 +241,7 @@ pub(crate) struct ValidatorOf {
 pub(crate) struct Sample {
     /// What it shows: `minimal`, `full`, `` `status` is draft ``.
     pub(crate) shows: String,
-    #[serde(serialize_with = "extended::document")]
+    #[serde(with = "extended::document")]
     pub(crate) document: Document,
 }
 
@@ -615,9 +595,6 @@ impl Walk {
             ..FieldShape::default()
         };
         self.describe(&mut field, shape, &meta.bounds, &place);
-        if meta.skips_none {
-            field.types.retain(|ty| ty != "null");
-        }
         self.fields.push(field);
     }
 
@@ -879,20 +856,88 @@ fn within(of: &mut BoundsOf, min: i64, max: i64, least: i64, greatest: i64) {
 /// BSON as MongoDB's extended JSON, in the order of its fields: relaxed where that keeps the type, such as an `int` as a plain number.
 mod extended {
     use super::*;
+    use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-    pub(super) fn document<S: Serializer>(document: &Document, serializer: S) -> Result<S::Ok, S::Error> {
-        of_document(document).serialize(serializer)
+    /// The names of values that JSON has no form for.
+    const MARKS: [&str; 9] = [
+        "$oid",
+        "$numberInt",
+        "$numberLong",
+        "$numberDouble",
+        "$numberDecimal",
+        "$date",
+        "$binary",
+        "$timestamp",
+        "$regularExpression",
+    ];
+
+    /// A document.
+    pub(super) mod document {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(
+            document: &Document,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            of_document(document).serialize(serializer)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Document, D::Error> {
+            match Read::deserialize(deserializer)?.0 {
+                Bson::Document(document) => Ok(document),
+                other => Err(D::Error::custom(format!("{other} is no document"))),
+            }
+        }
     }
 
-    pub(super) fn option<S: Serializer>(
-        document: &Option<Document>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        document.as_ref().map(of_document).serialize(serializer)
+    /// A document that may not be there.
+    pub(super) mod option {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(
+            document: &Option<Document>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            document.as_ref().map(of_document).serialize(serializer)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Document>, D::Error> {
+            document::deserialize(deserializer).map(Some)
+        }
     }
 
-    pub(super) fn value<S: Serializer>(value: &Option<Bson>, serializer: S) -> Result<S::Ok, S::Error> {
-        value.as_ref().map(of_value).serialize(serializer)
+    /// A value that may not be there. One that is `null` is there.
+    pub(super) mod value {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(
+            value: &Option<Bson>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            value.as_ref().map(of_value).serialize(serializer)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Bson>, D::Error> {
+            Ok(Some(Read::deserialize(deserializer)?.0))
+        }
+    }
+
+    /// Several values.
+    pub(super) mod values {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(values: &[Bson], serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_seq(values.iter().map(of_value))
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Bson>, D::Error> {
+            let values = Vec::<Read>::deserialize(deserializer)?;
+            Ok(values.into_iter().map(|value| value.0).collect())
+        }
     }
 
     fn of_document(document: &Document) -> Document {
@@ -923,6 +968,74 @@ mod extended {
             "Infinity"
         } else {
             "-Infinity"
+        }
+    }
+
+    /// A value as it was: a plain number without a point is an `int`, as it was written.
+    struct Read(Bson);
+
+    impl<'de> Deserialize<'de> for Read {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Read, D::Error> {
+            deserializer.deserialize_any(Reader)
+        }
+    }
+
+    struct Reader;
+
+    impl<'de> Visitor<'de> for Reader {
+        type Value = Read;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a value in extended JSON")
+        }
+
+        fn visit_unit<E>(self) -> Result<Read, E> {
+            Ok(Read(Bson::Null))
+        }
+
+        fn visit_bool<E>(self, is: bool) -> Result<Read, E> {
+            Ok(Read(is.into()))
+        }
+
+        fn visit_i64<E>(self, n: i64) -> Result<Read, E> {
+            Ok(Read(whole(n)))
+        }
+
+        fn visit_u64<E: Error>(self, n: u64) -> Result<Read, E> {
+            i64::try_from(n).map(|n| Read(whole(n))).map_err(E::custom)
+        }
+
+        fn visit_f64<E>(self, n: f64) -> Result<Read, E> {
+            Ok(Read(n.into()))
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Read, E> {
+            Ok(Read(text.into()))
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Read, A::Error> {
+            let mut all = Vec::new();
+            while let Some(Read(item)) = items.next_element()? {
+                all.push(item);
+            }
+            Ok(Read(Bson::Array(all)))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Read, A::Error> {
+            let mut document = Document::new();
+            while let Some((name, Read(value))) = fields.next_entry::<String, Read>()? {
+                document.insert(name, value);
+            }
+            let is_marked = document
+                .keys()
+                .next()
+                .is_some_and(|name| MARKS.contains(&name.as_str()));
+            if !is_marked {
+                return Ok(Read(document.into()));
+            }
+            // The forms of the values are those of the `bson` crate.
+            let text = serde_json::to_string(&document).map_err(A::Error::custom)?;
+            serde_json::from_str(&text).map(Read).map_err(A::Error::custom)
         }
     }
 }

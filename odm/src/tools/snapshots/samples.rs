@@ -12,7 +12,7 @@ use crate::model::shape::{
 use crate::schema::tighter;
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{
-    Binary, Bson, DateTime, Decimal128, Document, RawBsonRef, RawDocumentBuf, Regex, Timestamp, cstr,
+    Binary, Bson, DateTime, Decimal128, Document, RawBsonRef, RawDocumentBuf, Regex, Timestamp, cstr, doc,
 };
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -178,8 +178,13 @@ fn decoded(
             Error::Decode { path, .. } => path.clone(),
             _ => String::new(),
         };
-        let is_near = |leaf: &&Leaf| begins(&leaf.path, &at) || begins(&at, &leaf.path);
-        let near: Vec<&Leaf> = leaves.iter().filter(is_near).collect();
+        // What stands within before what stands around it.
+        let within = leaves.iter().filter(|leaf| begins(&leaf.path, &at));
+        let around = leaves
+            .iter()
+            .rev()
+            .filter(|leaf| leaf.path != at && begins(&at, &leaf.path));
+        let near: Vec<&Leaf> = within.chain(around).collect();
         let next = near
             .iter()
             .find(|leaf| tries.get(&leaf.path).copied().unwrap_or(0) + 1 < leaf.values);
@@ -252,10 +257,19 @@ impl Maker<'_> {
                 };
                 return self.value(path, of_field(meta), &own, field);
             }
-            Shape::Array(_) if is_empty => Bson::Array(Vec::new()),
             Shape::Array(items) => {
-                let item = self.value(&join(path, "0"), items(), &of_items, None);
-                Bson::Array(item.into_iter().collect())
+                // More than one where no fewer are read.
+                let most = bounds.max_items.map_or(4, |most| most.min(4));
+                let mut counts = vec![0, 1, 2, 4];
+                counts.retain(|count| *count <= most && (*count > 0 || is_empty));
+                let count = if counts.is_empty() {
+                    0
+                } else {
+                    self.tried(path, &counts, false)
+                };
+                let items = (0..count)
+                    .map_while(|at| self.value(&join(path, &at.to_string()), items(), &of_items, None));
+                Bson::Array(items.collect())
             }
             Shape::Fixed { items, len } => {
                 let items =
@@ -270,6 +284,7 @@ impl Maker<'_> {
             }
             Shape::Map(_) if is_empty => Bson::Document(Document::new()),
             Shape::Map(values) => Bson::Document(self.entries(path, values(), bounds)),
+            Shape::Struct(of) if geometry(of).is_some() => Bson::Document(geometry(of)?),
             Shape::Struct(of) => {
                 let mut document = Document::new();
                 self.entered(of.identity(), bounds, |maker| {
@@ -482,6 +497,22 @@ impl Maker<'_> {
             values.retain(keeps);
         }
         self.tried(path, &values, matches!(shape, Shape::Any))
+    }
+}
+
+/// A line and an area, which have several positions.
+fn geometry(of: &StructShape) -> Option<Document> {
+    let names = of.fields.iter().map(|field| field.name);
+    if !names.eq(["type", "coordinates"]) {
+        return None;
+    }
+    match of.name {
+        "LineString" => Some(doc! { "type": of.name, "coordinates": [[13.25, 52.5], [13.5, 52.25]] }),
+        "Polygon" => Some(doc! {
+            "type": of.name,
+            "coordinates": [[[13.25, 52.5], [13.5, 52.5], [13.5, 52.75], [13.25, 52.5]]],
+        }),
+        _ => None,
     }
 }
 

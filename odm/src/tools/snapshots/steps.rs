@@ -1,7 +1,7 @@
 //! The folder `migrations/`: writes the step from the newest snapshot to today's models, and checks that steps, snapshots and models
 //! agree.
 
-use super::diff::{Diff, Difference, What, is_addressable, is_in, is_optional, types};
+use super::diff::{Diff, Difference, What, is_addressable, is_in, is_nullable, is_optional, types};
 use super::{CollectionShape, FieldShape, Renamed, Snapshot, StoredSnapshot};
 use crate::{Odm, schema};
 use mongodb::bson::{Bson, Document, RawDocumentBuf};
@@ -616,40 +616,35 @@ impl Draft {
                     )));
                 }
             }
-            What::Retyped { from, to, .. } => match conversion(from, to) {
-                Some(Conversion { ty, operator, note }) if is_addressable(to) && !is_around_optional(to, after) => {
-                    let expression = format!("doc! {{ {}: {} }}", quoted(operator), quoted(&format!("${}", to.path)));
-                    let call = method("retype", &[quoted(&to.path), quoted(ty), expression]);
-                    all.retypes.push(format!("{}{call}", note.unwrap_or_default()));
-                }
-                _ => {
-                    let words = format!(
-                        "{} becomes {} (was {}), and no expression of the server converts every value: write what becomes of each",
-                        at(to),
-                        types(to).join(" or "),
-                        types(from).join(" or ")
-                    );
-                    let code = self.frozen(from, to, after).unwrap_or_default();
-                    all.by_hand.push(ByHand { words, code });
-                }
-            },
-            What::Presence { to, .. } if is_optional(to) => {}
-            What::Presence { from, to, .. } => match to.default.as_ref().and_then(expression) {
-                Some(default) if is_addressable(to) && !is_around_optional(to, after) => {
-                    all.adds.push(method("add", &[quoted(&to.path), default.clone()]));
-                    if let [ty] = types(to).as_slice()
-                        && from.types.iter().any(|ty| ty == "null")
-                    {
+            What::Retyped { from, to, .. } => {
+                let known = conversion(from, to);
+                let is_reachable = is_addressable(to) && !is_around_optional(to, after);
+                match known {
+                    Some(Conversion { ty, operator, note }) if is_reachable => {
                         let path = quoted(&format!("${}", to.path));
-                        let expression = format!("doc! {{ \"$ifNull\": [{path}, {default}] }}");
-                        all.adds.push(method("retype", &[quoted(&to.path), quoted(alias(ty)), expression]));
+                        let expression = format!("doc! {{ {}: {path} }}", quoted(operator));
+                        let call = method("retype", &[quoted(&to.path), quoted(ty), expression]);
+                        all.retypes.push(format!("{}{call}", note.unwrap_or_default()));
+                    }
+                    // It is read in the old type too.
+                    Some(Conversion { note: Some(_), .. }) => {}
+                    _ => {
+                        let why = match known {
+                            Some(_) => "",
+                            None => ", and no expression of the server converts every value",
+                        };
+                        let words = format!(
+                            "{} becomes {} (was {}){why}: write what becomes of each",
+                            at(to),
+                            types(to).join(" or "),
+                            types(from).join(" or ")
+                        );
+                        let code = self.frozen(from, to, after).unwrap_or_default();
+                        all.by_hand.push(ByHand { words, code });
                     }
                 }
-                _ => all.by_hand.push(ByHand::from(format!(
-                    "{} becomes required: write which value documents get where it is missing or `null`",
-                    at(to)
-                ))),
-            },
+            }
+            What::Presence { from, to, .. } => self.presence(from, to, after, variable, all, &at(to)),
             What::Bound { field, words, way } if *way == super::diff::Way::Narrower => {
                 all.by_hand.push(ByHand::from(format!(
                     "{} is {words}: write what becomes of documents with more or other values, or leave this out where there are none",
@@ -679,6 +674,41 @@ impl Draft {
                 to.field
             ))),
             _ => {}
+        }
+    }
+
+    /// A field that may no longer be missing, or `null`.
+    fn presence(
+        &mut self,
+        from: &FieldShape,
+        to: &FieldShape,
+        after: &CollectionShape,
+        variable: &str,
+        all: &mut Statements,
+        at: &str,
+    ) {
+        let is_null_refused = is_nullable(from) && !is_nullable(to);
+        let is_needed = to.required && !from.required;
+        if !is_null_refused && !is_needed {
+            return;
+        }
+        let default = to.default.as_ref().and_then(expression);
+        let ty = types(to).first().map_or("", |ty| alias(ty)).to_owned();
+        match default {
+            Some(default) if is_addressable(to) && !is_around_optional(to, after) => {
+                let path = quoted(&to.path);
+                let arguments = [path.clone(), default.clone()];
+                all.adds.push(call(variable, "add", &arguments, ".await?"));
+                if is_null_refused {
+                    let value = quoted(&format!("${}", to.path));
+                    let expression = format!("doc! {{ \"$ifNull\": [{value}, {default}] }}");
+                    let arguments = [path, quoted(&ty), expression];
+                    all.adds.push(call(variable, "retype", &arguments, ".await?"));
+                }
+            }
+            _ => all.by_hand.push(ByHand::from(format!(
+                "{at} becomes required: write which value documents get where it is missing or `null`"
+            ))),
         }
     }
 
@@ -718,15 +748,22 @@ impl Draft {
         };
         match value {
             Some(value) if is_addressable(field) && !is_around_optional(field, after) => {
-                all.adds.push(call(variable, "add", &[quoted(&field.path), value], ".await?"));
+                all.adds
+                    .push(call(variable, "add", &[quoted(&field.path), value], ".await?"));
             }
             // It is read with its default wherever it is.
             _ if field.default.is_some() => {}
-            _ => all.by_hand.push(ByHand::from(format!(
-                "{at} is new, required and without a default: write which value documents get that lack it, as \
-                 `{variable}.add({}, value)`, or declare a default",
-                quoted(&field.path)
-            ))),
+            _ => {
+                let hint = if is_addressable(field) && !is_around_optional(field, after) {
+                    format!(", as `{variable}.add({}, value)`,", quoted(&field.path))
+                } else {
+                    ",".to_owned()
+                };
+                all.by_hand.push(ByHand::from(format!(
+                    "{at} is new, required and without a default: write which value it gets where it is missing{hint} or declare a \
+                     default"
+                )));
+            }
         }
     }
 
@@ -973,7 +1010,7 @@ fn variable(collection: &str) -> String {
 fn call(receiver: &str, method: &str, arguments: &[String], end: &str) -> String {
     let joined = arguments.join(", ");
     let whole = format!("{receiver}.{method}({joined}){end}");
-    if whole.chars().count() <= SHORT {
+    if whole.chars().count() < SHORT {
         return format!("    {whole};\n");
     }
     // Behind a short name the first call stays on its line.
@@ -983,16 +1020,18 @@ fn call(receiver: &str, method: &str, arguments: &[String], end: &str) -> String
         (format!("    {receiver}\n        "), 8)
     };
     let spaces = " ".repeat(indent);
-    let is_short = joined.chars().count() <= SHORT;
-    let arguments = match is_short && indent + joined.chars().count() + method.len() + 5 <= WIDTH {
-        true => joined,
-        false => {
-            let lines: Vec<String> = arguments
-                .iter()
-                .map(|one| format!("\n{spaces}    {one},"))
-                .collect();
-            format!("{}\n{spaces}", lines.concat())
-        }
+    // One argument alone may be as long as the line.
+    let is_short = joined.chars().count() <= SHORT || arguments.len() == 1;
+    let before = if indent == 4 { 4 + receiver.len() } else { 8 };
+    let line = before + joined.chars().count() + method.len() + 3;
+    let arguments = if is_short && line <= WIDTH {
+        joined
+    } else {
+        let lines: Vec<String> = arguments
+            .iter()
+            .map(|one| format!("\n{spaces}    {one},"))
+            .collect();
+        format!("{}\n{spaces}", lines.concat())
     };
     // The end of a call that takes several lines follows it.
     let next = if indent == 4 && arguments.contains('\n') {
@@ -1006,8 +1045,11 @@ fn call(receiver: &str, method: &str, arguments: &[String], end: &str) -> String
 /// What is left to the author, in lines that rustfmt leaves as they are.
 fn by_hand(words: &str) -> String {
     let text = quoted(words);
-    if text.chars().count() <= SHORT {
+    if "    step.write_by_hand()?;".len() + text.chars().count() <= WIDTH {
         return format!("    step.write_by_hand({text})?;\n");
+    }
+    if 9 + text.chars().count() <= WIDTH {
+        return format!("    step.write_by_hand(\n        {text},\n    )?;\n");
     }
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split_inclusive(' ') {
@@ -1307,7 +1349,7 @@ impl Checked {
                 continue;
             };
             let documents = vec![sample.document.clone()];
-            let led_on = match later.is_empty() {
+            let led_on = match at + 1 >= steps.names().len() {
                 true => Err(first.clone()),
                 false => steps.in_memory(at, &collection.name, documents),
             };
