@@ -2,8 +2,9 @@
 //!
 //! Values keep the declared bounds and rules. Of a type that reads less than its shape says, such as an address in a text, the next value
 //! of a list is tried until the model decodes the document.
+//!
+//! `extended` is the form of documents and values in a snapshot.
 
-use super::Sample;
 use crate::Error;
 use crate::model::document::DocumentMeta;
 use crate::model::shape::{
@@ -14,7 +15,18 @@ use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{
     Binary, Bson, DateTime, Decimal128, Document, RawBsonRef, RawDocumentBuf, Regex, Timestamp, cstr, doc,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// A document that the models read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sample {
+    /// What it shows: `minimal`, `full`, `` `status` is draft ``.
+    pub(crate) shows: String,
+    #[serde(with = "extended::document")]
+    pub(crate) document: Document,
+}
 
 /// Samples of one collection: enums within enums could have any number of combinations.
 const MOST: usize = 100;
@@ -242,7 +254,7 @@ impl Maker<'_> {
         bounds: &Bounds,
         field: Option<&FieldMeta>,
     ) -> Option<Bson> {
-        let of_items = super::of_items(bounds);
+        let of_items = of_items(bounds);
         let is_empty = matches!(self.form, Form::Minimal | Form::Empty) || bounds.max_items == Some(0);
         Some(match shape {
             Shape::Optional(some) => match self.form {
@@ -392,7 +404,7 @@ impl Maker<'_> {
         if key.is_empty() {
             return Document::new();
         }
-        let value = self.value(&join(path, &key), values, &super::of_items(bounds), None);
+        let value = self.value(&join(path, &key), values, &of_items(bounds), None);
         value.into_iter().map(|value| (key.clone(), value)).collect()
     }
 
@@ -860,6 +872,211 @@ fn escaped(c: char) -> Option<char> {
         c if c.is_ascii_alphanumeric() => return None,
         c => c,
     })
+}
+
+/// The bounds of an array that are those of its items.
+pub(super) fn of_items(bounds: &Bounds) -> Bounds {
+    Bounds {
+        max_items: None,
+        key_len: None,
+        depth: None,
+        unique_items: false,
+        ..*bounds
+    }
+}
+
+/// A number in the smallest type that holds it.
+pub(super) fn whole(n: i64) -> Bson {
+    i32::try_from(n).map_or(Bson::Int64(n), Bson::Int32)
+}
+
+/// BSON as MongoDB's extended JSON, in the order of its fields: relaxed where that keeps the type, such as an `int` as a plain number.
+pub(super) mod extended {
+    use super::whole;
+    use mongodb::bson::{Bson, Document, doc};
+    use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+    use serde::{Deserialize, Serialize, Serializer};
+
+    /// The names of values that JSON has no form for.
+    const MARKS: [&str; 9] = [
+        "$oid",
+        "$numberInt",
+        "$numberLong",
+        "$numberDouble",
+        "$numberDecimal",
+        "$date",
+        "$binary",
+        "$timestamp",
+        "$regularExpression",
+    ];
+
+    /// A document.
+    pub(crate) mod document {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(
+            document: &Document,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            of_document(document).serialize(serializer)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Document, D::Error> {
+            match Read::deserialize(deserializer)?.0 {
+                Bson::Document(document) => Ok(document),
+                other => Err(D::Error::custom(format!("{other} is no document"))),
+            }
+        }
+    }
+
+    /// A document that may not be there.
+    pub(crate) mod option {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(
+            document: &Option<Document>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            document.as_ref().map(of_document).serialize(serializer)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Document>, D::Error> {
+            document::deserialize(deserializer).map(Some)
+        }
+    }
+
+    /// A value that may not be there. One that is `null` is there.
+    pub(crate) mod value {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(
+            value: &Option<Bson>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            value.as_ref().map(of_value).serialize(serializer)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Bson>, D::Error> {
+            Ok(Some(Read::deserialize(deserializer)?.0))
+        }
+    }
+
+    /// Several values.
+    pub(crate) mod values {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(values: &[Bson], serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_seq(values.iter().map(of_value))
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Bson>, D::Error> {
+            let values = Vec::<Read>::deserialize(deserializer)?;
+            Ok(values.into_iter().map(|value| value.0).collect())
+        }
+    }
+
+    fn of_document(document: &Document) -> Document {
+        let fields = document.iter();
+        fields
+            .map(|(name, value)| (name.clone(), of_value(value)))
+            .collect()
+    }
+
+    fn of_value(value: &Bson) -> Bson {
+        match value {
+            Bson::Int64(n) => doc! { "$numberLong": n.to_string() }.into(),
+            Bson::Double(n) if !n.is_finite() => doc! { "$numberDouble": text(*n) }.into(),
+            Bson::DateTime(at) => match at.try_to_rfc3339_string() {
+                Ok(at) => doc! { "$date": at }.into(),
+                Err(_) => value.clone(),
+            },
+            Bson::Document(document) => of_document(document).into(),
+            Bson::Array(items) => Bson::Array(items.iter().map(of_value).collect()),
+            _ => value.clone(),
+        }
+    }
+
+    fn text(n: f64) -> &'static str {
+        if n.is_nan() {
+            "NaN"
+        } else if n > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }
+    }
+
+    /// A value as it was: a plain number without a point is an `int`, as it was written.
+    struct Read(Bson);
+
+    impl<'de> Deserialize<'de> for Read {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Read, D::Error> {
+            deserializer.deserialize_any(Reader)
+        }
+    }
+
+    struct Reader;
+
+    impl<'de> Visitor<'de> for Reader {
+        type Value = Read;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a value in extended JSON")
+        }
+
+        fn visit_unit<E>(self) -> Result<Read, E> {
+            Ok(Read(Bson::Null))
+        }
+
+        fn visit_bool<E>(self, is: bool) -> Result<Read, E> {
+            Ok(Read(is.into()))
+        }
+
+        fn visit_i64<E>(self, n: i64) -> Result<Read, E> {
+            Ok(Read(whole(n)))
+        }
+
+        fn visit_u64<E: Error>(self, n: u64) -> Result<Read, E> {
+            i64::try_from(n).map(|n| Read(whole(n))).map_err(E::custom)
+        }
+
+        fn visit_f64<E>(self, n: f64) -> Result<Read, E> {
+            Ok(Read(n.into()))
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Read, E> {
+            Ok(Read(text.into()))
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Read, A::Error> {
+            let mut all = Vec::new();
+            while let Some(Read(item)) = items.next_element()? {
+                all.push(item);
+            }
+            Ok(Read(Bson::Array(all)))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Read, A::Error> {
+            let mut document = Document::new();
+            while let Some((name, Read(value))) = fields.next_entry::<String, Read>()? {
+                document.insert(name, value);
+            }
+            let is_marked = document
+                .keys()
+                .next()
+                .is_some_and(|name| MARKS.contains(&name.as_str()));
+            if !is_marked {
+                return Ok(Read(document.into()));
+            }
+            // The forms of the values are those of the `bson` crate.
+            let text = serde_json::to_string(&document).map_err(A::Error::custom)?;
+            serde_json::from_str(&text).map(Read).map_err(A::Error::custom)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -919,9 +919,10 @@ fn rust_type(field: &FieldShape) -> Option<String> {
         "decimal" => "odm::bson::Decimal128",
         _ => return None,
     };
-    Some(match is_optional(field) {
-        true => format!("Option<{ty}>"),
-        false => ty.to_owned(),
+    Some(if is_optional(field) {
+        format!("Option<{ty}>")
+    } else {
+        ty.to_owned()
     })
 }
 
@@ -1283,12 +1284,9 @@ impl Checked {
                 self.problems.push(Problem::step(name, words));
                 continue;
             };
-            let before = names[..at]
-                .iter()
-                .filter_map(|other| Some((number(other)?, other)));
-            if let Some((_, other)) = before
-                .last()
-                .filter(|(before, other)| *before >= number_of && *other != name)
+            let mut before = names[..at].iter().rev();
+            let before = before.find_map(|other| Some((number(other)?, other)));
+            if let Some((_, other)) = before.filter(|(before, other)| *before >= number_of && *other != name)
             {
                 let words = format!(
                     "the step `{name}` is listed behind `{other}`, and its number is not greater: list the steps in the order of their \
@@ -1349,9 +1347,10 @@ impl Checked {
                 continue;
             };
             let documents = vec![sample.document.clone()];
-            let led_on = match at + 1 >= steps.names().len() {
-                true => Err(first.clone()),
-                false => steps.in_memory(at, &collection.name, documents),
+            let led_on = if at + 1 >= steps.names().len() {
+                Err(first.clone())
+            } else {
+                steps.in_memory(at, &collection.name, documents)
             };
             let read = led_on.and_then(|documents| documents.iter().try_for_each(decodes));
             match read {
