@@ -56,6 +56,7 @@ pub(crate) const fn document(
         claims: None,
         several: odm::Several::No,
         checks: &[],
+        decode: |_| Ok(()),
     }
 }
 
@@ -515,6 +516,7 @@ impl crate::Document for Person {
         claims: None,
         several: odm::Several::No,
         checks: &[],
+        decode: odm::decodes::<Person>,
     };
     fn paths() -> PersonFields {
         PersonFields {

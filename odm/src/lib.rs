@@ -945,6 +945,7 @@ pub mod __private {
     pub use crate::query::join::Paths;
     pub use crate::query::join::Slot;
     pub use crate::query::join::Tree;
+    pub use crate::store::decode::decodes;
     pub mod request {
         pub use crate::query::request::{
             Conditions, Given, IntoParts, Parameter, Parameters, Parts, SortKey, Use, hidden, limit, name_of,

@@ -226,6 +226,7 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
             shard_key: #shard_key,
             generated_id: #generated_id,
             claims: #claims,
+            decode: #odm::decodes::<#this>,
         }
     }}
 }

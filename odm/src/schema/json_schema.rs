@@ -653,7 +653,7 @@ fn lower(a: Option<Number>, b: Option<Number>) -> Option<Number> {
 }
 
 /// Both bounds at once: the newtype's own, and those of the field that it stands in.
-fn tighter(a: &Bounds, b: &Bounds) -> Bounds {
+pub(crate) fn tighter(a: &Bounds, b: &Bounds) -> Bounds {
     fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
         a.into_iter().chain(b).min()
     }

@@ -44,12 +44,22 @@ pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
 pub(crate) use index::parallel;
+#[cfg(feature = "cli")]
+pub(crate) use json_schema::tighter;
+#[cfg(feature = "cli")]
+pub(crate) use plan::declared_indexes;
 pub use plan::{Change, Lacking, Plan, SharedValues};
 pub use renamed::Renamed;
 pub use replace::{ReplaceWay, RetireStep};
 pub(crate) use shard_key::{StoredShardKey, StoredShardKeys};
 pub use usage::{IndexReport, ReportedIndex};
+#[cfg(feature = "cli")]
+pub(crate) use validator::declared as declared_rules;
 pub(crate) use values::plural;
+#[cfg(feature = "cli")]
+pub(crate) use values::same_document;
+#[cfg(feature = "cli")]
+pub(crate) use words::diff as rules_in_words;
 
 #[cfg(test)]
 mod tests {

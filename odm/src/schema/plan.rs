@@ -1126,27 +1126,7 @@ impl Odm {
         } else {
             Document::new()
         };
-        let mut look = Look {
-            collection: meta.collection,
-            changes: Vec::new(),
-            notes: Vec::new(),
-            indexes: Vec::new(),
-            current,
-            shard_key,
-            lacks_search: None,
-            warnings: Vec::new(),
-            replacements: Vec::new(),
-            superseded: Vec::new(),
-            both: None,
-            widened: None,
-            fields_of_measurements: match &meta.kind {
-                CollectionKind::TimeSeries(series) => {
-                    let meta = series.meta.map(|name| name());
-                    Some(meta.into_iter().chain([(series.time)()]).collect())
-                }
-                _ => None,
-            },
-        };
+        let mut look = Look::of(meta, current, shard_key);
         let declared = look.declared(meta, self.graph())?;
         // The server does not store that a collection compares byte by byte.
         let collation = meta
@@ -1585,7 +1565,54 @@ struct Look {
     fields_of_measurements: Option<Vec<&'static str>>,
 }
 
+/// The indexes that a collection is declared to have, those of its references and search indexes too: as the server takes them, and in
+/// words.
+///
+/// # Errors
+/// What the declarations contradict each other in, and whatever the filter of a partial index fails with.
+#[cfg(feature = "cli")]
+pub(crate) fn declared_indexes(
+    meta: &'static DocumentMeta,
+    graph: &Graph,
+) -> std::result::Result<Vec<(Document, String)>, String> {
+    let mut look = Look::of(meta, None, StoredShardKey::None);
+    let declared = look.declared(meta, graph).map_err(|error| error.to_string())?;
+    if let Some(conflict) = look.changes.first() {
+        return Err(conflict.to_string());
+    }
+    let searched = search::declared(meta)?.into_iter().map(|index| {
+        let words = format!("`{}`, of Atlas", index.name);
+        (index.spec(), words)
+    });
+    let declared = declared.iter().map(|index| (index.spec(), index.in_words()));
+    Ok(declared.chain(searched).collect())
+}
+
 impl Look {
+    fn of(meta: &DocumentMeta, current: Option<Current>, shard_key: StoredShardKey) -> Look {
+        Look {
+            collection: meta.collection,
+            changes: Vec::new(),
+            notes: Vec::new(),
+            indexes: Vec::new(),
+            current,
+            shard_key,
+            lacks_search: None,
+            warnings: Vec::new(),
+            replacements: Vec::new(),
+            superseded: Vec::new(),
+            both: None,
+            widened: None,
+            fields_of_measurements: match &meta.kind {
+                CollectionKind::TimeSeries(series) => {
+                    let meta = series.meta.map(|name| name());
+                    Some(meta.into_iter().chain([(series.time)()]).collect())
+                }
+                _ => None,
+            },
+        }
+    }
+
     fn conflict(&mut self, what: String) {
         self.changes.push(Change::Conflict {
             collection: self.collection,

@@ -113,7 +113,7 @@ pub(super) struct WantedValidator {
 }
 
 /// The rules for the documents of a collection.
-pub(super) fn declared(meta: &DocumentMeta) -> Document {
+pub(crate) fn declared(meta: &DocumentMeta) -> Document {
     let mut rules = doc! { "$jsonSchema": json_schema::of(meta) };
     if let Some(expression) = checks::beside(meta, id_order::of(meta)) {
         rules.insert("$expr", expression);

@@ -14,7 +14,7 @@ pub(super) fn same(a: &Bson, b: &Bson) -> bool {
     }
 }
 
-pub(super) fn same_document(a: &Document, b: &Document) -> bool {
+pub(crate) fn same_document(a: &Document, b: &Document) -> bool {
     a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
 }
 

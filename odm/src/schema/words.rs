@@ -14,7 +14,7 @@ pub(super) fn fields(schema: &Document) -> u64 {
 }
 
 /// The differences between two schemas, a line each.
-pub(super) fn diff(old: &Document, new: &Document) -> Vec<String> {
+pub(crate) fn diff(old: &Document, new: &Document) -> Vec<String> {
     let (before, after) = (ruled(old), ruled(new));
     let mut lines = Vec::new();
     let (was, is) = (declared_by(old), declared_by(new));

@@ -18,6 +18,14 @@ pub(crate) fn decode<T: Row>(meta: &DocumentMeta, doc: &RawDocument) -> Result<T
     }
 }
 
+/// Whether the document can be decoded as a `T`.
+///
+/// # Errors
+/// [`Error::Decode`] where it can't.
+pub fn decodes<T: crate::Document>(doc: &RawDocument) -> Result<()> {
+    decode::<T>(T::META, doc).map(drop)
+}
+
 /// The same of a document that comes from no collection.
 pub(crate) fn decode_given<T: Row>(doc: &RawDocument) -> Result<T> {
     match stored::read(doc.as_bytes()) {

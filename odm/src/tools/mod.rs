@@ -5,5 +5,8 @@
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod edges;
+#[cfg(feature = "cli")]
+#[cfg_attr(not(test), allow(dead_code))]
+pub(crate) mod snapshots;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -107,6 +107,7 @@ macro_rules! model {
                 shard_key: None,
                 generated_id: true,
                 claims: None,
+                decode: meta::decodes::<$name>,
                 several: meta::Several::No,
                 checks: &[],
                 shared: &[],

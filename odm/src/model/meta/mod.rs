@@ -645,7 +645,12 @@ pub struct DocumentMeta {
     pub generated_id: bool,
     /// The claims of its keys with `unique(global)`, if it has some.
     pub claims: Option<&'static DocumentMeta>,
+    /// Decodes a stored document, for the error alone.
+    pub decode: DecodeFn,
 }
+
+/// Decodes a document as its type, without keeping it.
+pub type DecodeFn = fn(&RawDocument) -> crate::Result<()>;
 
 impl DocumentMeta {
     /// The constants of a document with errors, of which nothing else is said.
@@ -672,6 +677,7 @@ impl DocumentMeta {
         shard_key: None,
         generated_id: true,
         claims: None,
+        decode: |_| Ok(()),
     };
 
     /// Whether the document has errors.

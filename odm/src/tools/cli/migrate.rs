@@ -4,8 +4,12 @@ use super::failure::{CLEAN, Failure, WRONG};
 use super::progress::watched;
 use super::{CommandEnd, Streams, json};
 use crate::migrate::{Migrated, Migrations, RunningStep};
+use crate::tools::snapshots::steps::{self, ListedSteps};
 use crate::{Odm, Result};
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use mongodb::bson::Document;
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,6 +19,22 @@ const EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum MigrateCommand {
+    /// Write the step from the last snapshot to today's models, and the next snapshot. It needs no server.
+    New {
+        /// What the step does, in lowercase letters, digits and `_`: `slug_of_articles`.
+        name: String,
+        /// A field or a collection that has another name now; nothing behind `=` if it was removed.
+        #[arg(long, value_name = "COLLECTION.FIELD=NAME", value_parser = pair)]
+        renamed: Vec<(String, String)>,
+        #[command(flatten)]
+        folder: Folder,
+    },
+    /// Compare today's models with the last snapshot, and read the documents of every snapshot with them. It needs no server; exits with 1
+    /// where something differs.
+    Check {
+        #[command(flatten)]
+        folder: Folder,
+    },
     /// Show which steps are applied, and how many documents need the others. It needs no right to write.
     Status {
         /// Exit with 1 if a step is still to be applied, or can't be.
@@ -35,6 +55,39 @@ pub(super) enum MigrateCommand {
         #[arg(long, value_name = "STEP")]
         to: Option<String>,
     },
+}
+
+/// Where steps and snapshots are.
+#[derive(Debug, Args)]
+pub(super) struct Folder {
+    /// The folder of the steps.
+    #[arg(long, value_name = "FOLDER", default_value = "migrations")]
+    folder: PathBuf,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((from, to)) if !from.is_empty() => Ok((from.to_owned(), to.to_owned())),
+        _ => Err("`COLLECTION.FIELD=NAME`, or `COLLECTION.FIELD=` for what was removed".to_owned()),
+    }
+}
+
+impl ListedSteps for Migrations {
+    fn names(&self) -> Vec<String> {
+        Migrations::names(self).into_iter().map(str::to_owned).collect()
+    }
+
+    fn in_memory(
+        &self,
+        after: usize,
+        collection: &str,
+        documents: Vec<Document>,
+    ) -> Result<Vec<Document>, String> {
+        let of_collection = HashMap::from([(collection.to_owned(), documents)]);
+        let made = Migrations::in_memory(self, after + 1, of_collection)?;
+        // A step may have renamed the collection.
+        Ok(made.into_values().flatten().collect())
+    }
 }
 
 /// A rate on the command line.
@@ -74,6 +127,19 @@ pub(super) async fn execute(
             "this program lists no steps: pass them, `odm::cli::run((odm, migrations::all()))`",
         ));
     };
+    match command {
+        Some(MigrateCommand::New { name, renamed, folder }) => {
+            let mut ask = |question: &str| streams.ask(question);
+            let made = steps::new_step(odm, &folder.folder, name, renamed, &mut ask).map_err(Failure::new)?;
+            return Ok(CommandEnd::new(CLEAN, &made, made.json()));
+        }
+        Some(MigrateCommand::Check { folder }) => {
+            let checked = steps::check(odm, migrations, &folder.folder).map_err(Failure::new)?;
+            let code = if checked.is_clean() { CLEAN } else { WRONG };
+            return Ok(CommandEnd::new(code, &checked, checked.json()));
+        }
+        _ => {}
+    }
     let migrating = odm.migrate(migrations.clone());
     if let Some(rate) = rate {
         let documents = match rate {
@@ -83,7 +149,7 @@ pub(super) async fn execute(
         migrating.set_rate(documents).await?;
     }
     match command {
-        None => {
+        None | Some(MigrateCommand::New { .. } | MigrateCommand::Check { .. }) => {
             let status = migrating.status().await?;
             let text = match status.rate {
                 None => "the rate is the default: a run rests for three quarters of the time that it works"

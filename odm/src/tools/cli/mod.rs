@@ -28,7 +28,7 @@
 //! | `recover` | applies the pending work of processes that ended | [`Odm::recover`] |
 //! | `backfill` | fills in copies, computed fields, bucket summaries and the other sides of two-way references in documents that are older than the declaration, and continues where it was interrupted; `--all` also those that were filled before, `--snapshots` also missing snapshots, from the current values of the sources; `--at-once` does not wait for processes that have read older declarations | [`Odm::backfill`], [`Backfilling::again`](crate::Backfilling::again), [`Backfilling::snapshots`](crate::Backfilling::snapshots), [`Backfilling::at_once`](crate::Backfilling::at_once) |
 //! | `forget` | removes the stored declarations of copies and references that the models don't declare any more; shows them and asks, unless `--yes` is given | [`Odm::forget_copies`] |
-//! | `migrate` | applies the steps from one version to the next: `status`, `plan`, `up`, `down`; `--rate N` changes how many documents a second a run changes at most, also one that is under way | [`Odm::migrate`] |
+//! | `migrate` | applies the steps from one version to the next: `status`, `plan`, `up`, `down`; `new NAME` writes the next one, with a snapshot of the models, and `check` compares models and snapshots, both without a server; `--rate N` changes how many documents a second a run changes at most, also one that is under way | [`Odm::migrate`] |
 //! | `edges` | draws the models: `--format text`, `mermaid` or `svg`, into a file with `--output` | [`Odm::edges`] |
 //!
 //! # Exit codes
@@ -36,7 +36,7 @@
 //! | code | means |
 //! | --- | --- |
 //! | 0 | done, and nothing is wrong |
-//! | 1 | something is wrong with the data: `audit` found faults, `repair` left some, the user answered no to `repair`, `forget` or `sync --replace`, existing documents or indexes prevent `sync`, or `plan --check` found something to change or to backfill, or copies that the models lack, or `migrate status --check` found steps that are not applied |
+//! | 1 | something is wrong with the data: `audit` found faults, `repair` left some, the user answered no to `repair`, `forget` or `sync --replace`, existing documents or indexes prevent `sync`, or `plan --check` found something to change or to backfill, or copies that the models lack, or `migrate status --check` found steps that are not applied, or `migrate check` models that differ from the last snapshot |
 //! | 2 | the command failed, or a part of it: wrong arguments, a server that does not answer, copies that the models lack (`sync`), any other error; `recover`, `backfill` and `repair` also where one document could not be written, though everything else was done |
 //!
 //! # JSON
@@ -54,7 +54,7 @@
 //! | `recover` | `documents`: how many had pending work; `copies`: in how many copies were updated; `oldest_s`: the age of the oldest pending work in seconds, or null |
 //! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were filled |
 //! | `forget` | `forgotten`: what the database knew and the models lack, as of `plan`, and names of references |
-//! | `migrate` | of `status` and `plan`: `steps`: an array of `{ name, state, has_down, documents, begun, applied, changes }` with `state` one of `applied`, `begun`, `open`, and each change `{ collection, words, documents, samples }`; `ahead`, `problems`: texts; `running`: `{ name, down, change, pass, documents, total, is_running }` or null; `rate`: a number or null. Of `up` and `down`: `applied`, `taken_back`: names; `documents` |
+//! | `migrate` | of `status` and `plan`: `steps`: an array of `{ name, state, has_down, documents, begun, applied, changes }` with `state` one of `applied`, `begun`, `open`, and each change `{ collection, words, documents, samples }`; `ahead`, `problems`: texts; `running`: `{ name, down, change, pass, documents, total, is_running }` or null; `rate`: a number or null. Of `up` and `down`: `applied`, `taken_back`: names; `documents`. Of `new`: `step`, `after`, `files`, `changes`, `by_hand`. Of `check`: `clean`, `snapshots`, `samples`, `samples_by_steps`, `changes`, `problems` |
 //! | `edges` | `documents`: `{ name, collection, append_only, bucket }`, where `bucket` is `{ items, size, per }` or null; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
 //!
 //! A change is `{ kind, collection, words }` with `kind` one of `create_collection`, `set_validator`, `create_index`,
