@@ -3,7 +3,7 @@
 use super::failure::{CLEAN, Failure, WRONG};
 use super::progress::watched;
 use super::{CommandEnd, Streams, json};
-use crate::migrate::{Migrated, Migrations, RunningStep};
+use crate::migrate::{Migrated, Migrating, Migrations, RunningStep};
 use crate::tools::snapshots::steps::{self, ListedSteps};
 use crate::{Odm, Result};
 use clap::{Args, Subcommand};
@@ -48,6 +48,9 @@ pub(super) enum MigrateCommand {
         /// Apply this step as the last one.
         #[arg(long, value_name = "STEP")]
         to: Option<String>,
+        /// Apply this step and those behind it once more: for documents that a program of the version before has written since.
+        #[arg(long, value_name = "STEP")]
+        again: Option<String>,
     },
     /// Take back the step that was applied last.
     Down {
@@ -122,23 +125,25 @@ pub(super) async fn execute(
     rate: Option<Rate>,
     streams: &mut Streams<'_>,
 ) -> Result<CommandEnd, Failure> {
+    if let Some(MigrateCommand::New {
+        name,
+        renamed,
+        folder,
+    }) = command
+    {
+        let mut ask = |question: &str| streams.ask(question);
+        let made = steps::new_step(odm, &folder.folder, name, renamed, &mut ask).map_err(Failure::new)?;
+        return Ok(CommandEnd::new(CLEAN, &made, made.json()));
+    }
     let Some(migrations) = migrations else {
         return Err(Failure::new(
             "this program lists no steps: pass them, `odm::cli::run((odm, migrations::all()))`",
         ));
     };
-    match command {
-        Some(MigrateCommand::New { name, renamed, folder }) => {
-            let mut ask = |question: &str| streams.ask(question);
-            let made = steps::new_step(odm, &folder.folder, name, renamed, &mut ask).map_err(Failure::new)?;
-            return Ok(CommandEnd::new(CLEAN, &made, made.json()));
-        }
-        Some(MigrateCommand::Check { folder }) => {
-            let checked = steps::check(odm, migrations, &folder.folder).map_err(Failure::new)?;
-            let code = if checked.is_clean() { CLEAN } else { WRONG };
-            return Ok(CommandEnd::new(code, &checked, checked.json()));
-        }
-        _ => {}
+    if let Some(MigrateCommand::Check { folder }) = command {
+        let checked = steps::check(odm, migrations, &folder.folder).map_err(Failure::new)?;
+        let code = if checked.is_clean() { CLEAN } else { WRONG };
+        return Ok(CommandEnd::new(code, &checked, checked.json()));
     }
     let migrating = odm.migrate(migrations.clone());
     if let Some(rate) = rate {
@@ -169,15 +174,19 @@ pub(super) async fn execute(
             let status = watched(streams.progress, "counting", None, migrating.plan()).await?;
             Ok(CommandEnd::new(CLEAN, &status, json::migration_status(&status)))
         }
-        Some(MigrateCommand::Up { to }) => run(odm, migrations, to.as_deref(), false, streams).await,
-        Some(MigrateCommand::Down { to }) => run(odm, migrations, to.as_deref(), true, streams).await,
+        Some(MigrateCommand::Up { to, again }) => {
+            let migrating = again
+                .iter()
+                .fold(migrating, |migrating, again| migrating.again(again));
+            run(migrating, to.as_deref(), false, streams).await
+        }
+        Some(MigrateCommand::Down { to }) => run(migrating, to.as_deref(), true, streams).await,
     }
 }
 
 /// Applies steps, or takes them back, and shows how far that is.
 async fn run(
-    odm: &Odm,
-    migrations: &Migrations,
+    migrating: Migrating,
     to: Option<&str>,
     down: bool,
     streams: &mut Streams<'_>,
@@ -185,7 +194,7 @@ async fn run(
     let changed = Arc::new(AtomicU64::new(0));
     let (told, mut steps) = tokio::sync::mpsc::unbounded_channel::<RunningStep>();
     let seen = changed.clone();
-    let mut migrating = odm.migrate(migrations.clone()).on_progress(move |step| {
+    let mut migrating = migrating.on_progress(move |step| {
         seen.store(step.documents, Ordering::Relaxed);
         drop(told.send(step));
     });

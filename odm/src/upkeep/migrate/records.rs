@@ -36,6 +36,7 @@ impl Odm {
             odm: self.unscoped(),
             steps,
             to: None,
+            again: None,
             told: None,
         }
     }
@@ -47,6 +48,7 @@ pub struct Migrating {
     odm: Odm,
     steps: Migrations,
     to: Option<String>,
+    again: Option<String>,
     told: Option<Told>,
 }
 
@@ -437,6 +439,14 @@ impl Migrating {
         self
     }
 
+    /// Applies this step and those behind it once more, where they are applied: for documents that a program of the version before has written
+    /// since. What they remove or drop is removed and dropped again, also where it has been stored since with another meaning.
+    #[must_use]
+    pub fn again(mut self, name: impl Into<String>) -> Migrating {
+        self.again = Some(name.into());
+        self
+    }
+
     /// Calls a function as the run goes on, once for each batch.
     #[must_use]
     pub fn on_progress(mut self, told: impl Fn(RunningStep) + Send + Sync + 'static) -> Migrating {
@@ -543,8 +553,8 @@ impl Migrating {
         })
     }
 
-    fn position_of_end(&self) -> Result<Option<usize>> {
-        let Some(to) = &self.to else { return Ok(None) };
+    fn position(&self, name: Option<&String>) -> Result<Option<usize>> {
+        let Some(to) = name else { return Ok(None) };
         let names = self.steps.names();
         match names.iter().position(|name| name == to) {
             Some(position) => Ok(Some(position)),
@@ -607,16 +617,17 @@ impl Migrating {
     async fn until_done(&self, down: bool) -> Result<Migrated> {
         let mut migrated = Migrated::default();
         let described = self.described()?;
-        let end = self.position_of_end()?;
+        let end = self.position(self.to.as_ref())?;
+        let mut again = self.position(self.again.as_ref())?.filter(|_| !down);
         let token = ObjectId::new();
         // Of several runs at once each takes back one step, or none.
         let first = self.next(&described, end, down, None).await?;
-        if first.is_none() {
+        if first.is_none() && again.is_none() {
             return Ok(migrated);
         }
         loop {
             let Some(state) = lease::take(&self.odm, token).await? else {
-                if self.next(&described, end, down, first).await?.is_none() {
+                if again.is_none() && self.next(&described, end, down, first).await?.is_none() {
                     return Ok(migrated);
                 }
                 tokio::time::sleep(WAIT).await;
@@ -627,6 +638,13 @@ impl Migrating {
             let runner = Runner::new(&self.odm, token, transactions, &state, self.told.clone(), members);
             let runner = Arc::new(runner);
             self.odm.learn().await?;
+            if let Some(from) = again {
+                match self.reopen(&runner, &described, from).await {
+                    Ok(()) => again = None,
+                    Err(_) if runner.is_lost() => continue,
+                    Err(error) => return Err(error),
+                }
+            }
             match self
                 .run_open(&runner, &described, end, (down, first), &mut migrated)
                 .await
@@ -643,6 +661,24 @@ impl Migrating {
                 }
             }
         }
+    }
+
+    /// Marks the steps from this one on as begun.
+    async fn reopen(
+        &self,
+        runner: &Runner,
+        described: &[(&'static str, Vec<String>)],
+        from: usize,
+    ) -> Result<()> {
+        let stored = lease::stored(&self.odm).await?;
+        for (at, (name, changes)) in described.iter().enumerate().skip(from) {
+            if stored.iter().any(|step| step.name == *name && step.is_done) {
+                let number = i64::try_from(at).unwrap_or(i64::MAX);
+                let mark = Mark::Begun { number, changes };
+                runner.write(&GuardedWrite::Mark { step: name, mark }).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The position of the step that is next, if there is one.

@@ -1,0 +1,3 @@
+pub async fn up(_: &odm::migrate::Step) -> odm::Result<()> {
+    Ok(())
+}
