@@ -534,13 +534,15 @@ impl<T: Document> Collection<T> {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Conflict`], [`Error::Invalid`], [`Error::TooLarge`], [`Error::DuplicateKey`];
+    /// [`Error::Immutable`] where it is stored with another shard key, or another value that is the same in other documents;
     /// [`Error::Contention`] where the document was deleted and inserted again during each of five attempts;
     /// [`Error::MissingReference`] and the other errors of references as [`Update`].
     ///
     /// # Cost
     /// One round trip; one more to find out why, where it was refused, and one to read the kept fields of the stored document
     /// (derived fields, copies with `consistency = snapshot`, and a field with `#[field(extra)]`). Two more where the document has
-    /// another `created_at` than the stored one. With references more, as [`Update`] says of a change of all of them.
+    /// another `created_at` than the stored one. Where none has its id and shard key, one to look for it with another key, on all
+    /// shards. With references more, as [`Update`] says of a change of all of them.
     ///
     /// # Example
     /// ```no_run

@@ -3,7 +3,7 @@
 use crate::api::by_key::collation_of;
 use crate::api::documents::{Stored, insert, replace};
 use crate::api::encoded::{encode, encoded, is_cut};
-use crate::engine::{self, DocumentById, has_same_id};
+use crate::engine::{self, DocumentById, has_same_id, stored_elsewhere};
 use crate::model::document::{Fresh, WholeDocument};
 use crate::model::encode::id;
 use crate::model::path::HasKey;
@@ -227,7 +227,8 @@ impl<T: Document> Collection<T> {
     ///
     /// # Errors
     /// Those of [`replace`](Collection::replace) and [`insert`](Collection::insert). [`Error::Conflict`] where another client
-    /// changed or deleted a document with a version.
+    /// changed or deleted a document with a version. On a sharded cluster an `_id` is unique within a shard: a document with the version
+    /// 0, or without one, is inserted beside one of another shard.
     ///
     /// # Cost
     /// That of [`replace`](Collection::replace); where there is none, that of [`insert`](Collection::insert) besides.
@@ -310,7 +311,8 @@ async fn replace_stored(
     one: DocumentById,
     document: RawDocumentBuf,
 ) -> Result<Option<Option<Stored>>> {
-    let of = engine::ReplaceWrite::new(one, document, false);
+    let mut of = engine::ReplaceWrite::new(one, document, false);
+    of.precedes_insert = of.one.expected_version.is_none_or(|seen| seen == 0);
     match replace(core, of).await {
         Ok(stored) => Ok(Some(stored)),
         Err(Error::NotFound { deleted: false, .. }) => Ok(None),
@@ -339,6 +341,12 @@ fn insert_or_replace(
             match insert(core.clone(), new.clone()).await {
                 Ok(stored) => return Ok((stored, true)),
                 Err(error) if has_same_id(&error) && attempt < REPEATS => {
+                    let trace = core.trace("save");
+                    let cx = core.cx(&trace).outside();
+                    let moved = stored_elsewhere(cx, core.meta(), &one, &replacing);
+                    if let Some(refused) = trace.run(moved).await? {
+                        return Err(refused);
+                    }
                     attempt += 1;
                     // The refusal has ended the transaction: all of it is run again.
                     if let Some(session) = core.session() {

@@ -22,7 +22,7 @@ pub(crate) mod restore;
 pub(crate) mod write;
 
 use crate::engine::collated::CollatedKeys;
-pub(crate) use crate::engine::write::unmatched::{has_same_id, nothing_deleted};
+pub(crate) use crate::engine::write::unmatched::{has_same_id, nothing_deleted, stored_elsewhere};
 use crate::engine::write::{documents, send, unmatched};
 use crate::plan::modes::is_bare;
 pub(crate) use crate::plan::operation::{

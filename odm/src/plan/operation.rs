@@ -647,6 +647,8 @@ pub(crate) struct ReplaceWrite {
     pub(crate) changed: bool,
     /// The time at which the stored document was made, where an attempt has found that it is not the given one.
     pub(crate) created: Option<(String, Option<Bson>)>,
+    /// Whether the document is inserted where there is none.
+    pub(crate) precedes_insert: bool,
 }
 
 /// The document of a replacement.
@@ -672,6 +674,7 @@ impl ReplaceWrite {
             exact,
             changed: false,
             created: None,
+            precedes_insert: false,
         }
     }
 

@@ -488,6 +488,55 @@ mod tree {
     }
 }
 
+mod keyed {
+    use odm::prelude::*;
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "accounts", shard_key(tenant, id))]
+    pub struct Account {
+        pub id: i64,
+        pub tenant: i64,
+        #[index(unique(global))]
+        pub email: String,
+        pub note: String,
+    }
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "cards", shard_key(tenant, id))]
+    pub struct Card {
+        pub id: i64,
+        pub tenant: i64,
+        #[reference(same(tenant))]
+        pub account: Ref<Account>,
+        pub note: String,
+    }
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "papers", shard_key(tenant, id))]
+    pub struct Paper {
+        pub id: i64,
+        pub tenant: i64,
+    }
+
+    pub fn account(id: i64) -> Account {
+        Account {
+            id,
+            tenant: 1,
+            email: format!("{id}@x"),
+            note: String::new(),
+        }
+    }
+
+    pub fn card(id: i64, account: i64) -> Card {
+        Card {
+            id,
+            tenant: 1,
+            account: Ref::new(account),
+            note: String::new(),
+        }
+    }
+}
+
 fn models() -> Vec<odm::Model> {
     use {bucket::*, chain::*, computed::*, entries::*, extended::*, field::*, least::*};
     use {snapshot::*, subset::*, sum::*, tree::*, two_way::*};
@@ -539,6 +588,27 @@ const IN_TRANSACTIONS: [&str; 3] = [
     "change a source, insert a holder of it",
     "insert 2 children of a subset, one after the other",
     "insert what is linked, link it with another one",
+];
+
+/// Operations on values that are unique over all shards, which need transactions as well, and on documents with a shard key.
+const CLAIMED: [&str; 9] = [
+    "insert",
+    "`insert_many` of 10",
+    "change the value",
+    "`update_where` of 2, which changes another field",
+    "change another field",
+    "replace, with another value",
+    "`get_by` the value",
+    "delete",
+    "`delete_where` of 2",
+];
+const KEYED: [&str; 6] = [
+    "`get` by the id, `.at(…)` the key",
+    "change a field by the id, `.at(…)` the key",
+    "insert what refers to one by `same`",
+    "delete by the id, `.at(…)` the key",
+    "`move_to` of what nothing refers to",
+    "`move_to` of what others may refer to by `same`, with a value that is unique over all shards",
 ];
 
 /// The measurements of one deployment: kind, write, commands, documents.
@@ -1236,6 +1306,49 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
         });
     }
 
+    use keyed::{Account, Card, Paper, account, card};
+    if alone {
+        rows.extend(CLAIMED.map(|write| ("claim", write, Vec::new(), 0)));
+        rows.extend(KEYED.map(|write| ("key", write, Vec::new(), 0)));
+    } else {
+        let keyed = Odm::new(odm.database().clone(), models![Account, Card, Paper]).unwrap();
+        keyed.sync().await.unwrap();
+        let (accounts, cards) = (keyed.collection::<Account>(), keyed.collection::<Card>());
+        let papers = keyed.collection::<Paper>();
+        accounts.insert(account(0)).await.unwrap();
+        row!("claim", CLAIMED[0], accounts.insert(account(1)));
+        row!("claim", CLAIMED[1], accounts.insert_many((10..20).map(account)));
+        row!("claim", CLAIMED[2], accounts.update(1).set(|a| a.email, "x@x"));
+        row!("claim", CLAIMED[3], {
+            accounts.update_where(|a| a.id.lte(1)).set(|a| a.note, "x")
+        });
+        row!("claim", CLAIMED[4], accounts.update(1).set(|a| a.note, "y"));
+        row!("claim", CLAIMED[5], accounts.replace(account(1)));
+        row!("claim", CLAIMED[6], accounts.get_by(|a| a.email, "1@x"));
+        row!("claim", CLAIMED[7], accounts.delete(10));
+        row!("claim", CLAIMED[8], accounts.delete_where(|a| a.id.in_([11, 12])));
+
+        cards.insert(card(0, 1)).await.unwrap();
+        row!("key", KEYED[0], cards.get(0).at(|c| c.tenant, 1));
+        row!("key", KEYED[1], {
+            cards.update(0).at(|c| c.tenant, 1).set(|c| c.note, "x")
+        });
+        row!("key", KEYED[2], cards.insert(card(1, 1)));
+        row!("key", KEYED[3], cards.delete(1).at(|c| c.tenant, 1));
+        papers.insert(Paper { id: 1, tenant: 1 }).await.unwrap();
+        row!(
+            "key",
+            KEYED[4],
+            papers.update(1).at(|p| p.tenant, 1).move_to(|p| p.tenant, 2)
+        );
+        row!(
+            "key",
+            KEYED[5],
+            accounts.update(13).at(|a| a.tenant, 1).move_to(|a| a.tenant, 2)
+        );
+        assert_clean(&keyed).await;
+    }
+
     odm.recover().await.unwrap();
     assert_clean(&odm).await;
     assert!(
@@ -1337,6 +1450,8 @@ fn title(kind: &str) -> &str {
         "bulk" => "Bulk writes",
         "transaction" => "Transactions of the application",
         "tree" => "A document inserted with its children",
+        "claim" => "Values that are unique over all shards",
+        "key" => "Documents with a shard key",
         _ => panic!("`{kind}` has no heading"),
     }
 }
@@ -1394,6 +1509,12 @@ const ABOVE: &[(&str, &str, usize, &str)] = &[
     ("tree", TREES[2], 3, "l"),
     ("tree", TREES[3], 3, "l"),
     ("tree", TREES[4], 4, "k"),
+    ("claim", CLAIMED[2], 3, "m"),
+    ("claim", CLAIMED[5], 3, "f, m"),
+    ("claim", CLAIMED[7], 4, "c, n"),
+    ("claim", CLAIMED[8], 5, "c, f"),
+    ("key", KEYED[2], 2, "c"),
+    ("key", KEYED[5], 5, "c"),
 ];
 
 /// The fewest round trips of a write that sends more, and the reasons.

@@ -151,7 +151,9 @@ impl Place {
             let others = doc! { "_id": { "$nin": &ids } };
             collection.delete_many(others).await.map_err(failed)?;
             for document in stored.iter().filter(|document| !found.contains(document)) {
-                let replaced = collection.replace_one(doc! { "_id": document.get("_id") }, document);
+                let is_it = |other: &&Document| other.get("_id") == document.get("_id");
+                let now = found.iter().find(is_it).unwrap_or(document);
+                let replaced = collection.replace_one(named(now), document);
                 let replaced = replaced.upsert(true).bypass_document_validation(true);
                 replaced.await.map_err(failed)?;
             }
@@ -339,6 +341,22 @@ impl Place {
             conflicts => Err(format!("{conflicts} conflicts after the drop")),
         }
     }
+}
+
+/// The condition of a document as it is now. A cluster takes a replacement that changes the shard key only where the whole previous key is
+/// named, so the plain values beside the id are.
+fn named(document: &Document) -> Document {
+    let is_plain = |value: &Bson| {
+        matches!(
+            value,
+            Bson::ObjectId(_) | Bson::String(_) | Bson::Int32(_) | Bson::Int64(_) | Bson::Boolean(_)
+        )
+    };
+    let fields = document.iter();
+    let fields = fields.filter(|(name, value)| *name == "_id" || is_plain(value));
+    fields
+        .map(|(name, value)| (name.clone(), doc! { "$eq": value.clone() }.into()))
+        .collect()
 }
 
 /// Whether each transaction among these commands is committed or aborted.

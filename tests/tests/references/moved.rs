@@ -3,6 +3,7 @@
 use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
+use odm::server::Topology;
 use odm::testing::TestDatabase;
 use odm_tests::{TestDb, assert_clean, with_transactions};
 
@@ -107,6 +108,20 @@ fn name_the_key(db: &TestDatabase, collection: &str, key: Doc) {
 fn is_not_found<T: std::fmt::Debug>(made: odm::Result<T>, expected: Doc) {
     match made {
         Err(Error::NotFound { key, .. }) => assert_eq!(*key, expected),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is_immutable<T: std::fmt::Debug>(made: odm::Result<T>, of: &str, name: &str) {
+    match made {
+        Err(error) => {
+            assert!(
+                matches!(&error, Error::Immutable { collection, field, .. } if *collection == of && field == name),
+                "{error:?}"
+            );
+            let says = error.to_string();
+            assert!(says.contains("move_to"), "{says}");
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -566,7 +581,8 @@ fn every_other_way_to_change_the_key_names_the_one_that_does() {
             assert!(says.contains("move_to"), "{says}");
         }
         // A whole document says where it is.
-        is_not_found(all.replace(other).await, doc! { "_id": 1, "tenant": 2_i64 });
+        is_immutable(all.replace(other.clone()).await, "clubs", "tenant");
+        is_immutable(all.save(other.clone()).await, "clubs", "tenant");
         let says = "`move_to` is a change of one document by its id";
         let moved = || all.update(1).move_to(|c| c.tenant, 2);
         is_refused(moved().upsert().await, says);
@@ -603,6 +619,82 @@ fn every_other_way_to_change_the_key_names_the_one_that_does() {
             .await;
         assert!(matches!(moved, Err(Error::Unsupported { .. })), "{moved:?}");
         assert_eq!(all.get(1).required().await.unwrap(), club);
+        assert_clean(&odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn a_whole_document_with_another_key_than_the_stored_one_is_refused_as_a_move() {
+    with_transactions(async |t| {
+        let odm = clubs(&t).await;
+        let (all, leagues) = (odm.collection::<Club>(), odm.collection::<League>());
+        let club = all.get(1).required().await.unwrap();
+        let other = Club {
+            tenant: 2,
+            ..club.clone()
+        };
+        all.replace(club.clone()).await.unwrap();
+        // Others have changed it meanwhile.
+        for stale in [
+            all.replace(other.clone()).await,
+            all.save(other.clone()).await.map(|saved| saved.document),
+        ] {
+            assert!(
+                matches!(stale, Err(Error::Conflict { found: Some(2), .. })),
+                "{stale:?}"
+            );
+        }
+        let club = all.get(1).required().await.unwrap();
+        let other = Club {
+            tenant: 2,
+            ..club.clone()
+        };
+        is_immutable(all.replace(other.clone()).exact().await, "clubs", "tenant");
+        let gone = Club {
+            id: 9,
+            ..other.clone()
+        };
+        is_not_found(all.replace(gone).await, doc! { "_id": 9, "tenant": 2_i64 });
+        let in_transaction = odm
+            .transaction(async |tx| tx.collection::<Club>().replace(other.clone()).await)
+            .await;
+        is_immutable(in_transaction, "clubs", "tenant");
+        // A handle of one tenant does not see those of others.
+        let scoped = odm.scoped(Club::paths().tenant, 2_i64).unwrap();
+        let scoped = scoped.collection::<Club>().replace(other).await;
+        is_not_found(scoped, doc! { "_id": 1, "tenant": 2_i64 });
+        assert_eq!(all.get(1).required().await.unwrap(), club);
+
+        // One without a version is inserted where there is none: by two statements.
+        t.commands.clear();
+        let saved = leagues.save(League { id: 7, tenant: 1 }).await.unwrap();
+        assert!(saved.inserted);
+        assert_eq!(t.commands.take(), ["update", "insert"]);
+        leagues.replace(League { id: 7, tenant: 1 }).await.unwrap();
+        assert_eq!(t.commands.take(), ["update"]);
+        let other = || League { id: 7, tenant: 2 };
+        // On a cluster another shard may have it.
+        if odm.server().await.unwrap().topology() != Topology::Sharded {
+            is_immutable(leagues.save(other()).await, "leagues", "tenant");
+            let in_transaction = odm
+                .transaction(async |tx| tx.collection::<League>().save(other()).await)
+                .await;
+            is_immutable(in_transaction, "leagues", "tenant");
+        }
+        // A field that is the same in the club, in no shard key.
+        let players = odm.collection::<Player>();
+        let kate = players.insert(player(1, 1, 1)).await.unwrap();
+        let of_club = |club: i32| Player {
+            tenant: 2,
+            club: Ref::new(club),
+            ..kate.clone()
+        };
+        is_immutable(players.replace(of_club(1)).await, "players", "tenant");
+        is_missing(players.save(of_club(1)).await, "club");
+        all.update(2).move_to(|c| c.tenant, 2).await.unwrap();
+        is_immutable(players.replace(of_club(2)).await, "players", "tenant");
+        is_immutable(players.save(of_club(2)).await, "players", "tenant");
+        assert_eq!(players.get(1).required().await.unwrap(), kate);
         assert_clean(&odm).await;
     });
 }

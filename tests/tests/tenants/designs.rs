@@ -7,7 +7,7 @@ use odm::prelude::*;
 use odm::server::Topology;
 use odm::testing::{self, TestDatabase};
 use odm_tests::with_transactions;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The tenants. Each has documents with ids of its own.
@@ -267,19 +267,20 @@ async fn close(db: TestDatabase) {
     db.close().await.unwrap();
 }
 
-/// The shards that have documents of a collection.
-async fn shards_of(odm: &Odm, collection: &str) -> BTreeSet<String> {
+/// The shards that have documents of a collection, and how many.
+pub(crate) async fn shards_of(odm: &Odm, collection: &str) -> BTreeMap<String, i64> {
     let documents = odm.database().collection::<Raw>(collection);
     let counted = documents.aggregate([doc! { "$collStats": { "count": {} } }]);
     let counted: Vec<Raw> = counted.await.unwrap().try_collect().await.unwrap();
-    let has_some = |of: &&Raw| {
-        of.get("count")
-            .is_some_and(|n| *n != Bson::Int32(0) && *n != Bson::Int64(0))
-    };
-    let shards = counted.iter().filter(has_some);
-    shards
-        .filter_map(|of| of.get_str("shard").ok().map(str::to_owned))
-        .collect()
+    let of_shard = counted.iter().filter_map(|of| {
+        let n = match of.get("count")? {
+            Bson::Int32(n) => i64::from(*n),
+            Bson::Int64(n) => *n,
+            _ => return None,
+        };
+        Some((of.get_str("shard").ok()?.to_owned(), n))
+    });
+    of_shard.filter(|(_, n)| *n > 0).collect()
 }
 
 /// Moves a part of a collection to another shard, where all of its documents lie on one.
@@ -297,7 +298,9 @@ async fn spread(odm: &Odm, collection: &str) {
         .await
         .unwrap();
     let mut others = shards.iter().filter_map(Bson::as_str);
-    let to = others.find(|shard| !on.contains(*shard)).expect("another shard");
+    let to = others
+        .find(|shard| !on.contains_key(*shard))
+        .expect("another shard");
     let collections = config.collection::<Raw>("collections");
     let sharded = collections.find_one(doc! { "_id": &namespace }).await.unwrap();
     let sharded = sharded.expect("it is sharded");

@@ -6,6 +6,7 @@ mod cross_check;
 mod designs;
 mod faults;
 mod load;
+mod moves;
 mod reference;
 mod sharded_shop;
 mod statements;

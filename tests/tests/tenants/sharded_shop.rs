@@ -189,7 +189,7 @@ fn no_statement_of_a_shop_that_is_sharded_by_tenant_goes_to_all_shards() {
     odm_tests::with_transactions(async |_| {
         let db: TestDatabase = odm::testing::database().await.deny_broadcast();
         let odm = db.odm(models()).await.unwrap();
-        for tenant in 0..20 {
+        for tenant in 0..100 {
             let (kate, first) = of_tenant(&odm, &format!("tenant {tenant}")).await.unwrap();
             if tenant == 0 {
                 with_documents(&odm, &kate, &first).await.unwrap();

@@ -69,6 +69,10 @@ async fn note_keys(cx: Cx<'_>, writes: &mut [Write]) -> Result<()> {
         };
         if let Some(document) = write.document() {
             cx.note(meta, document);
+            let key = cx.odm.key_of(meta, document);
+            if let (WriteKind::Replace(replace), Some(key)) = (&mut write.what, key) {
+                replace.one.restrict(key);
+            }
             continue;
         }
         let lacking = graph.outgoing(meta).find_map(|edge| {

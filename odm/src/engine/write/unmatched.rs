@@ -3,14 +3,18 @@
 //! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
 
 use crate::engine::write::send::count;
+use crate::graph::routing::key_at;
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::read_too;
-use crate::plan::operation::{DocumentById, Reply, UpdateManyWrite, UpdateWrite, Write, WriteKind, Writes};
+use crate::plan::operation::{
+    DocumentById, ReplaceWrite, Reply, UpdateManyWrite, UpdateWrite, Write, WriteKind, Writes,
+};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::implied::demanded;
 use crate::plan::operators::{Built, KnownItems, growth};
 use crate::plan::outcome::{Attempt, Outcome, Refusals};
+use crate::rules::rule::decoded;
 use crate::store::batch::id;
 use crate::store::core::{Core, act};
 use crate::store::cx::Cx;
@@ -54,7 +58,7 @@ pub(in crate::engine) async fn diagnose(
         }
         (WriteKind::Replace(replace), Ok(_)) => {
             if replace.is_unconditional() {
-                return Err(not_found(cx, write.meta, &replace.one));
+                return Err(not_replaced(cx, write.meta, replace).await?);
             }
             let made = replace.replacement(write.meta)?;
             let created = made.created.as_ref();
@@ -62,6 +66,9 @@ pub(in crate::engine) async fn diagnose(
             let created = created.map(|(name, _)| name.clone());
             let names = write.meta.version().into_iter().chain(created.as_deref());
             let stored = peek(cx, &core, &replace.one, names).await?;
+            if stored.is_none() {
+                return Err(not_replaced(cx, write.meta, replace).await?);
+            }
             if let Some(error) = missed(cx, write.meta, &replace.one, stored.as_ref()) {
                 return Err(error);
             }
@@ -498,6 +505,67 @@ fn not_found(cx: Cx<'_>, meta: &'static DocumentMeta, one: &DocumentById) -> Err
         key: Box::new(key),
         deleted: false,
     }
+}
+
+/// Why a whole document has replaced none.
+async fn not_replaced(cx: Cx<'_>, meta: &'static DocumentMeta, replace: &ReplaceWrite) -> Result<Error> {
+    let moved = if replace.precedes_insert {
+        None
+    } else {
+        stored_elsewhere(cx, meta, &replace.one, replace.stored()).await?
+    };
+    Ok(moved.unwrap_or_else(|| not_found(cx, meta, &replace.one)))
+}
+
+/// The refusal of a whole document that is stored with another shard key, or with another value of a field that is the same in other
+/// documents: `move_to` changes these. `None` where it is not there at all. It is looked for by its id alone, on all shards.
+///
+/// # Errors
+/// Those of a read.
+pub(crate) async fn stored_elsewhere(
+    cx: Cx<'_>,
+    meta: &'static DocumentMeta,
+    one: &DocumentById,
+    given: &RawDocument,
+) -> Result<Option<Error>> {
+    let Some(routing) = cx.odm.graph().routing(meta) else {
+        return Ok(None);
+    };
+    let filter = doc! { "_id": { "$eq": &one.id } };
+    let filter = cx.odm.in_scope_of_existing(meta, filter);
+    // By a handle of one tenant, documents of others are not there.
+    let others: Vec<&str> = routing
+        .fixed()
+        .filter(|name| demanded(&filter, name).is_none())
+        .collect();
+    if others.is_empty() {
+        return Ok(None);
+    }
+    let core = &cx.application(meta);
+    let mut projection = doc! { "_id": 1 };
+    for name in others.iter().copied().chain(meta.version()) {
+        read_too(&mut projection, name);
+    }
+    let mut options = core.on_primary();
+    options.projection = Some(projection);
+    cx.trip();
+    let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
+    let Some(found) = found.map_err(|error| core.error(error))? else {
+        return Ok(None);
+    };
+    let Some(field) = others
+        .into_iter()
+        .find(|name| key_at(&found, name) != key_at(given, name))
+    else {
+        return Ok(None);
+    };
+    let stored = decoded(&found)?;
+    let conflict = missed(cx, meta, one, Some(&stored));
+    Ok(Some(conflict.unwrap_or_else(|| Error::Immutable {
+        collection: meta.collection,
+        field: field.to_owned(),
+        source: None,
+    })))
 }
 
 /// The ids of new documents by the positions of their writes.

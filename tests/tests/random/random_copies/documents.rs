@@ -219,13 +219,27 @@ pub struct Trace {
     pub amount: i32,
 }
 
+/// All tasks contend for its code.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "badges", shard_key(tenant, id), soft_delete, version)]
+pub struct Badge {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub tenant: i32,
+    #[index(unique(global))]
+    pub code: Option<String>,
+    pub text: String,
+    pub deleted_at: Option<DateTime>,
+    pub version: i64,
+}
+
 /// A handle of the documents of tenants alone: every document of a handle with a scope has its field, or says that it is shared.
 pub(super) fn of_tenants(db: Database) -> Odm {
     Odm::new(db, models![Shelf, Book]).unwrap()
 }
 
-/// Documents with hooks need transactions.
-pub(super) fn models(with_hooks: bool) -> Vec<odm::Model> {
+/// Documents with hooks or claims need transactions.
+pub(super) fn models(with_transactions: bool) -> Vec<odm::Model> {
     let mut all = Vec::from(models![
         Host,
         Log,
@@ -272,8 +286,8 @@ pub(super) fn models(with_hooks: bool) -> Vec<odm::Model> {
         Binder,
         Paper
     ]);
-    if with_hooks {
-        all.extend(models![Entry, Trace]);
+    if with_transactions {
+        all.extend(models![Entry, Trace, Badge]);
     }
     all
 }
@@ -392,7 +406,7 @@ pub(super) async fn sources(odm: &Odm) {
     }
 }
 
-pub(super) const COLLECTIONS: [&str; 44] = [
+pub(super) const COLLECTIONS: [&str; 45] = [
     "hosts",
     "logs",
     "receipts",
@@ -437,6 +451,7 @@ pub(super) const COLLECTIONS: [&str; 44] = [
     "papers",
     "entries",
     "traces",
+    "badges",
 ];
 
 /// The data in buckets: the items, the collection, the parent.

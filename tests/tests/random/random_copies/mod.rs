@@ -11,7 +11,8 @@
 //!
 //! Some documents belong to three tenants, and are written by a handle of each of them, also of another one, which finds nothing.
 //! Others are kept when they are deleted, restored and purged, or leave a trace of each of their writes by a hook. Some are inserted
-//! as trees, of which one document may be refused. No error shows the value of a sensitive field.
+//! as trees, of which one document may be refused. Some have a shard key, by which they are moved, and a value that is unique over all
+//! shards: all tasks contend for a few such values. No error shows the value of a sensitive field.
 //!
 //! A task is killed by a proxy that cuts it off at one of its commands; whether that one operation has happened is read from
 //! its documents, which has to be all of it or nothing, and the task goes on with a new handle. Or the future of an operation is
@@ -21,6 +22,7 @@
 //! `ODM_RANDOM_OPERATIONS` says how many operations there are (100,000 for a thorough run), `ODM_RANDOM_SEED` which; the seed
 //! is printed. The operations of a task follow from it, but not how those of several tasks meet.
 
+mod claimed;
 mod documents;
 mod expected;
 mod hooked;
@@ -29,6 +31,7 @@ mod operations;
 mod scoped;
 mod trees;
 
+use claimed::one_owner_each;
 use documents::*;
 use expected::*;
 use futures::TryStreamExt;
@@ -140,6 +143,8 @@ struct Task {
     deletions: BTreeMap<Key, usize>,
     /// Kills and drops after which the operation was found done.
     done: usize,
+    /// Writes that were refused since another document has the value.
+    refused: usize,
     events: Vec<Event>,
     errors: Vec<String>,
     /// The server can't do with transactions beside the deliveries of others.
@@ -225,9 +230,16 @@ impl Task {
             self.events
                 .extend(events.into_iter().map(|event| Event { done, ..event }));
             match ended {
-                Some(Ok(_)) => {
+                Some(Ok(true)) => {
                     for (key, after) in after {
                         self.note(n, key, after);
+                    }
+                }
+                Some(Ok(false)) => {
+                    for (key, _) in after {
+                        self.refused += 1;
+                        let now = now(&self.direct, key).await;
+                        assert_eq!(now.as_ref(), self.own.get(&key), "{name} of {key:?} was refused");
                     }
                 }
                 ended => {
@@ -415,6 +427,7 @@ fn run(alone: bool) {
                 drops: 0,
                 deletions: BTreeMap::new(),
                 done: 0,
+                refused: 0,
                 events: Vec::new(),
                 errors: Vec::new(),
                 stands_still,
@@ -437,7 +450,7 @@ fn run(alone: bool) {
             assert!(repaired.left.is_clean(), "{repaired}");
         }
         let mut own = Written::new();
-        let (mut kills, mut drops, mut done) = (0, 0, 0);
+        let (mut kills, mut drops, mut done, mut refused) = (0, 0, 0, 0);
         let (mut errors, mut events) = (Vec::<String>::new(), Vec::<Event>::new());
         for task in tasks {
             assert!(task.own.keys().all(|(_, id)| id % TASKS == task.number));
@@ -446,6 +459,7 @@ fn run(alone: bool) {
             kills += task.kills;
             drops += task.drops;
             done += task.done;
+            refused += task.refused;
             errors.extend(task.errors);
         }
         println!(
@@ -481,6 +495,10 @@ fn run(alone: bool) {
                     "receipt {id}"
                 );
             }
+        }
+        if !alone {
+            let codes = one_owner_each(&t.db, &own).await;
+            println!("{codes} values have one owner each, {refused} writes were refused another one's value");
         }
         let audit = odm.audit().await.unwrap();
         let keys: BTreeSet<&Key> = wanted.keys().chain(found.keys()).collect();

@@ -484,6 +484,7 @@ impl Task {
             54..=57 => self.comment(odm),
             58..=61 => self.reading(odm),
             62..=66 => self.acrobat(odm),
+            67..=70 if !self.alone => self.claimed(odm),
             67..=77 => self.contended(odm),
             78..=83 => self.scoped(&process.of_tenants),
             84..=89 => self.kept(odm),
