@@ -33,9 +33,19 @@ fn newest(t: &TestDb) -> Odm {
 async fn migrate(odm: Odm, steps: Migrations, folder: &Path, args: &[&str]) -> (u8, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let folder = folder.to_str().unwrap();
-    let args = ["manage", "migrate"].into_iter().chain(args.iter().copied()).chain(["--folder", folder]);
+    let args = ["manage", "migrate"]
+        .into_iter()
+        .chain(args.iter().copied())
+        .chain(["--folder", folder]);
     let code = run_with((odm, steps), args, &mut Streams::new(&mut out, &mut err)).await;
-    (code, format!("{}{}", String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap()))
+    (
+        code,
+        format!(
+            "{}{}",
+            String::from_utf8(out).unwrap(),
+            String::from_utf8(err).unwrap()
+        ),
+    )
 }
 
 /// Writes the steps and snapshots of all versions into a folder.
@@ -60,7 +70,9 @@ async fn write_all(t: &TestDb, folder: &Path) {
 }
 
 fn files(folder: &Path) -> Vec<(String, String)> {
-    let all = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let all = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
     let mut files: Vec<(String, String)> = all
         .map(|path| {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -83,7 +95,10 @@ fn the_steps_of_the_folder_are_those_that_new_writes() {
         }
         for ((name, text), (expected, there)) in files(temporary.path()).into_iter().zip(files(&folder())) {
             assert_eq!(name, expected);
-            assert_eq!(text, there, "{name}: `ODM_WRITE_BOOK=1 cargo test -p odm-tests --test migrations -- blog` writes it");
+            assert_eq!(
+                text, there,
+                "{name}: `ODM_WRITE_BOOK=1 cargo test -p odm-tests --test migrations -- blog` writes it"
+            );
         }
     });
 }
@@ -99,12 +114,18 @@ fn the_newest_program_reads_the_documents_of_each_version() {
     with_db(async |t| {
         let (code, text) = migrate(newest(&t), migrations::all(), &folder(), &["check"]).await;
         assert_eq!(code, 0, "{text}");
-        assert!(text.contains("5 snapshots") && text.contains("by the steps between"), "{text}");
+        assert!(
+            text.contains("5 snapshots") && text.contains("by the steps between"),
+            "{text}"
+        );
         // An older program is not what the newest snapshot says.
         let older = odm(&t, models![v4::Author, v4::Article]);
         let (code, text) = migrate(older, migrations::all(), &folder(), &["check"]).await;
         assert_eq!(code, 1, "{text}");
-        assert!(text.contains("the models differ from the newest snapshot: `migrate new NAME` writes the step"), "{text}");
+        assert!(
+            text.contains("the models differ from the newest snapshot: `migrate new NAME` writes the step"),
+            "{text}"
+        );
         assert!(text.contains("language"), "{text}");
     });
 }
@@ -121,18 +142,29 @@ fn a_folder_that_was_changed_by_hand_is_reported_with_what_to_do() {
         std::fs::write(&snapshot, text.replacen("email", "e_mail", 1)).unwrap();
         let (code, words) = check(migrations::all()).await;
         assert_eq!(code, 1);
-        assert!(words.contains("m0002_email_and_slug.json") && words.contains("version control"), "{words}");
+        assert!(
+            words.contains("m0002_email_and_slug.json") && words.contains("version control"),
+            "{words}"
+        );
         std::fs::write(&snapshot, text).unwrap();
         use crate::listed::{m0001_first, m0002_email_and_slug, m0003_views, m0004_copies, m0005_languages};
         let without = odm::migrations![m0001_first, m0003_views, m0004_copies, m0005_languages];
         let (code, words) = check(without).await;
         assert_eq!(code, 1);
         assert!(words.contains("m0002_email_and_slug"), "{words}");
-        let turned =
-            odm::migrations![m0001_first, m0003_views, m0002_email_and_slug, m0004_copies, m0005_languages];
+        let turned = odm::migrations![
+            m0001_first,
+            m0003_views,
+            m0002_email_and_slug,
+            m0004_copies,
+            m0005_languages
+        ];
         let (code, words) = check(turned).await;
         assert_eq!(code, 1);
-        assert!(words.contains("m0003_views") && words.contains("m0002_email_and_slug"), "{words}");
+        assert!(
+            words.contains("m0003_views") && words.contains("m0002_email_and_slug"),
+            "{words}"
+        );
     });
 }
 
@@ -159,7 +191,13 @@ pub fn process(role: &str) -> ExitCode {
                 for id in 1_000_000.. {
                     let author = Ref::new(id % 10);
                     let title = format!("old {id}");
-                    let new = v1::NewArticle { id, author, title, views: id, legacy: None };
+                    let new = v1::NewArticle {
+                        id,
+                        author,
+                        title,
+                        views: id,
+                        legacy: None,
+                    };
                     // It is refused when the database knows copies that it lacks.
                     let _ = articles.insert(new).await;
                     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -179,7 +217,10 @@ pub fn process(role: &str) -> ExitCode {
                         language: "fr".to_owned(),
                     };
                     let _ = articles.insert(new).await;
-                    let _ = authors.update(id % 10).set(|a| a.name, format!("author {id}")).await;
+                    let _ = authors
+                        .update(id % 10)
+                        .set(|a| a.name, format!("author {id}"))
+                        .await;
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 ExitCode::SUCCESS
@@ -202,7 +243,9 @@ impl Process {
     }
 
     fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([name, &self.0.id().to_string()]).status();
+        let sent = Command::new("kill")
+            .args([name, &self.0.id().to_string()])
+            .status();
         assert!(sent.unwrap().success());
     }
 
@@ -246,7 +289,10 @@ async fn first_version(t: &TestDb) {
         views: id,
         legacy: Some(id % 2 == 0),
     });
-    odm.collection::<v1::Article>().insert_many(articles).await.unwrap();
+    odm.collection::<v1::Article>()
+        .insert_many(articles)
+        .await
+        .unwrap();
 }
 
 /// No document needs a step, each is read by the newest program, and every derived value is right.
@@ -263,19 +309,28 @@ async fn assert_newest(t: &TestDb) {
     let articles = odm.collection::<v5::Article>().find_all().all().await.unwrap();
     assert!(articles.len() >= ARTICLES as usize);
     for article in articles.iter().filter(|article| article.id < ARTICLES) {
-        assert_eq!((article.title.as_str(), article.views.as_str()), (&*format!("title {}", article.id), &*article.id.to_string()));
+        assert_eq!(
+            (article.title.as_str(), article.views.as_str()),
+            (&*format!("title {}", article.id), &*article.id.to_string())
+        );
     }
     odm.recover().await.unwrap();
     assert_clean(&odm).await;
     let status = odm.migrate(migrations::all()).status().await.unwrap();
-    assert!(status.open().next().is_none() && status.problems.is_empty(), "{status}");
+    assert!(
+        status.open().next().is_none() && status.problems.is_empty(),
+        "{status}"
+    );
 }
 
 #[odm_tests::test]
 fn steps_end_beside_programs_of_both_versions_while_runs_are_killed() {
     with_transactions(async |t| {
         takes_long();
-        let kills = std::env::var("ODM_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20);
+        let kills = std::env::var("ODM_KILLS")
+            .ok()
+            .and_then(|kills| kills.parse().ok())
+            .unwrap_or(20);
         first_version(&t).await;
         let writers = [Process::start(&t, "old"), Process::start(&t, "new")];
         let mut random = Random::new(3);
@@ -290,18 +345,35 @@ fn steps_end_beside_programs_of_both_versions_while_runs_are_killed() {
             let time = Duration::from_millis(50 + random.below(400_u64));
             if first.ends_within(time).await == Some(true) && killed % 10 != 0 {
                 // All is applied: once more from the beginning.
-                newest(&t).migrate(migrations::all()).to("m0001_first").again("m0001_first").up().await.unwrap();
+                newest(&t)
+                    .migrate(migrations::all())
+                    .to("m0001_first")
+                    .again("m0001_first")
+                    .up()
+                    .await
+                    .unwrap();
                 let reopened = doc! { "$unset": { "done": "" } };
                 let steps = t.db.collection::<Doc>("_odm_migrations");
-                steps.update_many(doc! { "number": { "$gt": 0 } }, reopened).await.unwrap();
+                steps
+                    .update_many(doc! { "number": { "$gt": 0 } }, reopened)
+                    .await
+                    .unwrap();
             }
             drop(first);
             killed += 1;
             let over = doc! { "$set": { "until": DateTime::from_millis(0) } };
-            t.db.collection::<Doc>("_odm_migrations").update_one(doc! { "_id": "runner" }, over).await.unwrap();
+            t.db.collection::<Doc>("_odm_migrations")
+                .update_one(doc! { "_id": "runner" }, over)
+                .await
+                .unwrap();
         }
         drop(writers);
-        newest(&t).migrate(migrations::all()).again("m0001_first").up().await.unwrap();
+        newest(&t)
+            .migrate(migrations::all())
+            .again("m0001_first")
+            .up()
+            .await
+            .unwrap();
         assert_newest(&t).await;
     });
 }
@@ -311,7 +383,11 @@ fn a_run_that_is_killed_every_five_seconds_comes_to_its_end() {
     with_transactions(async |t| {
         takes_long();
         first_version(&t).await;
-        newest(&t).migrate(migrations::all()).set_rate(Some(1_200)).await.unwrap();
+        newest(&t)
+            .migrate(migrations::all())
+            .set_rate(Some(1_200))
+            .await
+            .unwrap();
         let mut killed = 0;
         while Process::start(&t, "up").ends_within(Duration::from_secs(5)).await != Some(true) {
             killed += 1;
@@ -327,7 +403,11 @@ fn a_process_that_is_stopped_beyond_its_lease_writes_nothing_when_it_goes_on() {
     with_transactions(async |t| {
         takes_long();
         first_version(&t).await;
-        newest(&t).migrate(migrations::all()).set_rate(Some(500)).await.unwrap();
+        newest(&t)
+            .migrate(migrations::all())
+            .set_rate(Some(500))
+            .await
+            .unwrap();
         let mut held = Process::start(&t, "up");
         let begun = async || {
             let status = newest(&t).migrate(migrations::all()).status().await.unwrap();
@@ -337,7 +417,11 @@ fn a_process_that_is_stopped_beyond_its_lease_writes_nothing_when_it_goes_on() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         held.signal("-STOP");
-        newest(&t).migrate(migrations::all()).set_rate(Some(0)).await.unwrap();
+        newest(&t)
+            .migrate(migrations::all())
+            .set_rate(Some(0))
+            .await
+            .unwrap();
         let migrated = newest(&t).migrate(migrations::all()).up().await.unwrap();
         assert!(!migrated.applied.is_empty());
         let all = async |name: &str| {

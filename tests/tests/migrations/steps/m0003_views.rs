@@ -1,3 +1,17 @@
-pub async fn up(_: &odm::migrate::Step) -> odm::Result<()> {
+//! From `m0002_email_and_slug` to `m0003_views`:
+//!
+//! - `articles.legacy` is no longer declared (was bool)
+//! - `articles.views` has another type: string (was int)
+
+use odm::bson::doc;
+use odm::migrate::Step;
+
+pub async fn up(step: &Step) -> odm::Result<()> {
+    let articles = step.collection("articles");
+    articles
+        .retype("views", "string", doc! { "$toString": "$views" })
+        .await?;
+    articles.remove("legacy").await?;
+    step.declare().await?;
     Ok(())
 }

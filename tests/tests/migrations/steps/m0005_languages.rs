@@ -1,3 +1,14 @@
-pub async fn up(_: &odm::migrate::Step) -> odm::Result<()> {
+//! From `m0004_copies` to `m0005_languages`:
+//!
+//! - `articles.language` is new: string, optional, "en" where it is missing
+//! - `articles.title`: at most 200 long (was 100): wider
+//! - `articles` has a new index `title_1` on title: each insertion and each change of these fields writes it too
+
+use odm::migrate::Step;
+
+pub async fn up(step: &Step) -> odm::Result<()> {
+    let articles = step.collection("articles");
+    articles.add("language", "en").await?;
+    step.declare().await?;
     Ok(())
 }
