@@ -3,6 +3,7 @@
 
 use super::diff::{Diff, Difference, What, is_addressable, is_in, is_nullable, is_optional, types};
 use super::{CollectionShape, FieldShape, Renamed, Snapshot, StoredSnapshot};
+use crate::upkeep::migrate::change::{at, put};
 use crate::{Odm, schema};
 use mongodb::bson::{Bson, Document, RawDocumentBuf};
 use serde_json::{Value, json};
@@ -543,6 +544,10 @@ impl Draft {
             What::Declared { what, to, .. } => *what == "bucket" && to.is_some(),
             _ => false,
         });
+        let is_gone = |one: &Difference| matches!(&one.what, What::Copy { to: None, .. });
+        if diff.differences.iter().any(is_gone) {
+            draft.lines.push(step("forget", &[]));
+        }
         if fills {
             draft.lines.push(step("backfill", &[]));
         }
@@ -621,8 +626,7 @@ impl Draft {
                 let is_reachable = is_addressable(to) && !is_around_optional(to, after);
                 match known {
                     Some(Conversion { ty, operator, note }) if is_reachable => {
-                        let path = quoted(&format!("${}", to.path));
-                        let expression = format!("doc! {{ {}: {path} }}", quoted(operator));
+                        let expression = format!("doc! {{ {}: \"$$value\" }}", quoted(operator));
                         let call = method("retype", &[quoted(&to.path), quoted(ty), expression]);
                         all.retypes.push(format!("{}{call}", note.unwrap_or_default()));
                     }
@@ -693,17 +697,13 @@ impl Draft {
             return;
         }
         let default = to.default.as_ref().and_then(expression);
-        let ty = types(to).first().map_or("", |ty| alias(ty)).to_owned();
         match default {
             Some(default) if is_addressable(to) && !is_around_optional(to, after) => {
-                let path = quoted(&to.path);
-                let arguments = [path.clone(), default.clone()];
+                let arguments = [quoted(&to.path), default];
                 all.adds.push(call(variable, "add", &arguments, ".await?"));
                 if is_null_refused {
-                    let value = quoted(&format!("${}", to.path));
-                    let expression = format!("doc! {{ \"$ifNull\": [{value}, {default}] }}");
-                    let arguments = [path, quoted(&ty), expression];
-                    all.adds.push(call(variable, "retype", &arguments, ".await?"));
+                    all.adds
+                        .push(call(variable, "replace_null", &arguments, ".await?"));
                 }
             }
             _ => all.by_hand.push(ByHand::from(format!(
@@ -1249,7 +1249,7 @@ pub(crate) fn check(odm: &Odm, steps: &dyn ListedSteps, folder: &Path) -> Result
     for (i, (at, snapshot)) in snapshots.iter().enumerate() {
         let later: Vec<&Snapshot> = snapshots[i + 1..].iter().map(|(_, snapshot)| snapshot).collect();
         for collection in &snapshot.collections {
-            checked.samples(odm, steps, *at, snapshot, collection, &later);
+            checked.samples(odm, steps, *at, (snapshot, collection), (&later, &today));
         }
     }
     Ok(checked)
@@ -1322,9 +1322,8 @@ impl Checked {
         odm: &Odm,
         steps: &dyn ListedSteps,
         at: usize,
-        snapshot: &Snapshot,
-        collection: &CollectionShape,
-        later: &[&Snapshot],
+        (snapshot, collection): (&Snapshot, &CollectionShape),
+        (later, today): (&[&Snapshot], &Snapshot),
     ) {
         let mut name = collection.name.as_str();
         for snapshot in later {
@@ -1348,11 +1347,17 @@ impl Checked {
             };
             let documents = vec![sample.document.clone()];
             let led_on = if at + 1 >= steps.names().len() {
-                Err(first.clone())
+                Ok(documents)
             } else {
                 steps.in_memory(at, &collection.name, documents)
             };
-            let read = led_on.and_then(|documents| documents.iter().try_for_each(decodes));
+            let read = led_on.and_then(|mut documents| {
+                let shape = today.collection(name);
+                documents
+                    .iter_mut()
+                    .for_each(|document| shape.into_iter().for_each(|shape| backfill(shape, document)));
+                documents.iter().try_for_each(decodes)
+            });
             match read {
                 Ok(()) => self.led_on += 1,
                 Err(words) => self.problems.push(Problem::Sample {
@@ -1366,6 +1371,23 @@ impl Checked {
                     },
                 }),
             }
+        }
+    }
+}
+
+/// Gives a document what the library derives and it lacks, as a backfill does: values of a sample of today.
+fn backfill(shape: &CollectionShape, document: &mut Document) {
+    let full = shape.samples.iter().max_by_key(|sample| sample.document.len());
+    let Some(full) = full else { return };
+    for copy in &shape.copies {
+        let above = copy.field.rsplit_once('.').map(|(above, _)| above);
+        let is_held =
+            above.is_none_or(|above| at(document, above).is_some_and(|value| value.as_document().is_some()));
+        if at(document, &copy.field).is_none()
+            && is_held
+            && let Some(value) = at(&full.document, &copy.field)
+        {
+            put(document, &copy.field, value.clone());
         }
     }
 }

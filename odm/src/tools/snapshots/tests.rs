@@ -567,7 +567,7 @@ pub async fn up(step: &Step) -> odm::Result<()> {
     articles.rename("autor", "editor").await?;
     // A stored `int` is read as a `double` too: leave this out where only the models read it.
     articles
-        .retype("price", "double", doc! { "$toDouble": "$price" })
+        .retype("price", "double", doc! { "$toDouble": "$$value" })
         .await?;
     articles.add("slug", "").await?;
     articles.remove("legacy").await?;
@@ -603,11 +603,11 @@ struct OldItemCode {
 pub async fn up(step: &Step) -> odm::Result<()> {
     let items = step.collection("items");
     items
-        .retype("amount", "decimal", doc! { "$toDecimal": "$amount" })
+        .retype("amount", "decimal", doc! { "$toDecimal": "$$value" })
         .await?;
     items.add("count", 0).await?;
     items
-        .retype("count", "int", doc! { "$ifNull": ["$count", 0] })
+        .replace_null("count", 0)
         .await?;
     items
         .add("tags", odm::bson::Bson::Array(Vec::new()))

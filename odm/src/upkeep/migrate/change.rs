@@ -17,6 +17,8 @@ pub(crate) enum FieldChange {
     Rename { from: String, to: String },
     /// The field is removed.
     Remove { path: String },
+    /// `null` in the field becomes a value.
+    ReplaceNull { path: String, value: Bson },
     /// The field gets another type, by an expression of the server in which `$$value` is its value.
     Retype {
         path: String,
@@ -29,6 +31,7 @@ impl FieldChange {
     pub(crate) fn in_words(&self) -> String {
         match self {
             FieldChange::Add { path, value } => format!("add `{path}` as {value} where it is missing"),
+            FieldChange::ReplaceNull { path, value } => format!("replace `null` in `{path}` by {value}"),
             FieldChange::Rename { from, to } => format!("rename `{from}` to `{to}`"),
             FieldChange::Remove { path } => format!("remove `{path}`"),
             FieldChange::Retype { path, to, expression } => {
@@ -42,6 +45,7 @@ impl FieldChange {
         match self {
             FieldChange::Add { path, .. }
             | FieldChange::Remove { path }
+            | FieldChange::ReplaceNull { path, .. }
             | FieldChange::Retype { path, .. } => vec![path],
             FieldChange::Rename { from, to } => vec![from, to],
         }
@@ -52,6 +56,9 @@ impl FieldChange {
         match self {
             FieldChange::Add { path, .. } => at_path(path, &|name| doc! { name: { "$exists": false } }),
             FieldChange::Remove { path } => at_path(path, &|name| doc! { name: { "$exists": true } }),
+            FieldChange::ReplaceNull { path, .. } => {
+                at_path(path, &|name| doc! { name: { "$type": "null" } })
+            }
             FieldChange::Rename { from, to } => match siblings(from, to) {
                 Some(_) => at_path(from, &|name| doc! { name: { "$exists": true } }),
                 None => {
@@ -73,6 +80,12 @@ impl FieldChange {
             FieldChange::Add { path, value } => set(path, &|holder, name| {
                 let added = doc! { name: { "$literal": value.clone() } };
                 doc! { "$mergeObjects": [added, holder.document] }.into()
+            }),
+            FieldChange::ReplaceNull { path, value } => set(path, &|holder, name| {
+                let is_null = doc! { "$eq": [{ "$type": holder.field(name) }, "null"] };
+                let literal = doc! { "$literal": value.clone() };
+                let replaced = doc! { "$cond": [is_null, literal, holder.field(name)] };
+                doc! { "$mergeObjects": [holder.document, { name: replaced }] }.into()
             }),
             FieldChange::Remove { path } => set(path, &|holder, name| others(&holder, name)),
             FieldChange::Rename { from, to } => match siblings(from, to) {
@@ -102,6 +115,12 @@ impl FieldChange {
             FieldChange::Add { path, value } => within(document, path, &|object, name| {
                 if !object.contains_key(name) {
                     object.insert(name, value.clone());
+                }
+                Ok(())
+            }),
+            FieldChange::ReplaceNull { path, value } => within(document, path, &|object, name| {
+                if let Some(null @ Bson::Null) = object.get_mut(name) {
+                    *null = value.clone();
                 }
                 Ok(())
             }),
@@ -315,7 +334,7 @@ fn move_field(document: &mut Document, from: &str, to: &str) {
     });
 }
 
-fn at<'d>(document: &'d Document, path: &str) -> Option<&'d Bson> {
+pub(crate) fn at<'d>(document: &'d Document, path: &str) -> Option<&'d Bson> {
     match path.split_once('.') {
         None => document.get(path),
         Some((first, rest)) => at(document.get(first)?.as_document()?, rest),

@@ -1,7 +1,7 @@
 //! Which steps are applied: the status, the plan, and the run of those that are open.
 
 use super::lease::{self, LEASE, Mark, StepProgress, StoredStep};
-use super::run::{self, GuardedWrite, Runner, Told};
+use super::run::{self, ForModels, GuardedWrite, Runner, Told};
 use super::step::StepMode;
 use super::{ListedStep, Migrations, Step};
 use crate::schema::plural;
@@ -292,10 +292,11 @@ impl Migrations {
             Some(described) => described?,
             None => return Err(waits(listed)),
         }
-        let changes = step.into_changes().into_iter();
-        Ok(changes
-            .map(|change| format!("`{}`: {}", change.collection, change.words))
-            .collect())
+        let in_words = |change: PlannedChange| match change.collection.as_str() {
+            "" => change.words,
+            collection => format!("`{collection}`: {}", change.words),
+        };
+        Ok(step.into_changes().into_iter().map(in_words).collect())
     }
 
     /// Documents by collection, after the changes of all steps but the first ones, in memory: for tests of steps. What the library fills and
@@ -421,6 +422,17 @@ fn compare(listed: &[(&str, Vec<String>)], stored: &[StoredStep]) -> (Vec<String
         }
     }
     (problems, ahead)
+}
+
+/// Makes what the steps ask for that is about today's models, behind the last one.
+async fn for_models(runner: &Runner, described: &[(&'static str, Vec<String>)]) -> Result<()> {
+    for models in ForModels::ALL {
+        let mut changes = described.iter().flat_map(|(_, changes)| changes);
+        if changes.any(|change| change == models.in_words()) {
+            models.make(runner).await?;
+        }
+    }
+    Ok(())
 }
 
 /// How a run has ended.
@@ -752,8 +764,12 @@ impl Migrating {
                 let mark = Mark::Begun { number, changes };
                 runner.write(&GuardedWrite::Mark { step: name, mark }).await?;
             }
+            let is_last = at + 1 == described.len();
             let step = Step::new(listed.name, down, StepMode::Run(runner.clone()));
-            let made = function(&step).await;
+            let mut made = function(&step).await;
+            if made.is_ok() && is_last && !down {
+                made = for_models(runner, described).await;
+            }
             if runner.is_lost() {
                 return Ok(RunEnd::Lost);
             }

@@ -7,6 +7,7 @@
 use super::lease::{self, LEASE, Mark, StepProgress};
 use crate::error::driver::error_code;
 use crate::model::document::DocumentMeta;
+use crate::schema::Change;
 use crate::store::batch::{between_ids, document_id};
 use crate::store::core::{PRIMARY, act};
 use crate::store::cx::Cx;
@@ -111,6 +112,60 @@ pub(crate) struct Changed {
     pub(crate) documents: u64,
     /// Those that something follows from, as they were.
     before: Vec<RawDocumentBuf>,
+}
+
+/// What a step makes of today's models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ForModels {
+    /// The stored declarations that the models lack are removed.
+    Forget,
+    Backfill,
+    Declare,
+}
+
+impl ForModels {
+    /// In the order in which they are made behind the last step.
+    pub(crate) const ALL: [ForModels; 3] = [ForModels::Forget, ForModels::Backfill, ForModels::Declare];
+
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            ForModels::Forget => "remove the stored declarations that the models lack",
+            ForModels::Backfill => "fill what the models declare and documents lack",
+            ForModels::Declare => "make collections, validators and indexes as they are declared",
+        }
+    }
+
+    /// How many declarations are to be filled, made or removed.
+    pub(crate) async fn count(self, odm: &Odm) -> Result<u64> {
+        Ok(match self {
+            ForModels::Forget => odm.undeclared_copies().await?.len() as u64,
+            ForModels::Backfill => odm.plan().await?.backfills().len() as u64,
+            ForModels::Declare => odm.plan().await?.changes().len() as u64,
+        })
+    }
+
+    pub(crate) async fn make(self, runner: &Runner) -> Result<()> {
+        let odm = &runner.odm;
+        match self {
+            ForModels::Forget => runner.held(async { odm.forget_copies().await.map(drop) }).await,
+            ForModels::Backfill => {
+                runner
+                    .held(async { odm.backfill().at_once().await.map(drop) })
+                    .await
+            }
+            ForModels::Declare => runner.held(declare(odm)).await,
+        }
+    }
+}
+
+async fn declare(odm: &Odm) -> Result<()> {
+    let plan = odm.plan().await?.replace();
+    let replaces =
+        |change: &Change| matches!(change, Change::ReplaceIndex { .. } | Change::RetireIndex { .. });
+    if plan.changes().iter().any(replaces) {
+        odm.apply(&plan).await?;
+    }
+    odm.sync().await.map(drop)
 }
 
 /// What is told of the progress.

@@ -3,7 +3,7 @@
 use super::change::FieldChange;
 use super::lease::StepProgress;
 use super::records::{PlannedChange, Sampled};
-use super::run::{self, CollectionChange, How, Runner, UpdateOf, WorkOf};
+use super::run::{self, CollectionChange, ForModels, How, Runner, UpdateOf, WorkOf};
 use crate::model::document::Document as Model;
 use crate::model::stored::Row;
 use crate::store::decode::decode_given;
@@ -76,8 +76,7 @@ enum ChangeKind {
     Documents { violations: Document, how: How },
     RenameCollection(String),
     DropCollection,
-    Backfill,
-    Declare,
+    Models(ForModels),
     ByHand,
 }
 
@@ -151,26 +150,38 @@ impl Step {
     /// Fills the copies, subsets, computed fields, summaries, links and unique values that documents lack: [`Odm::backfill`], which does not
     /// wait for processes that have read older declarations.
     ///
+    /// The models are those of today, so this is made when the last step of the list has made its other changes, whichever step asks for it:
+    /// first [`forget`](Step::forget), then this, then [`declare`](Step::declare). When a step is taken back, nothing is filled.
+    ///
     /// # Errors
     /// As [`Odm::backfill`].
     pub async fn backfill(&self) -> Result<()> {
-        self.make(StepChange {
-            collection: String::new(),
-            words: "fill what the models declare and documents lack".to_owned(),
-            kind: ChangeKind::Backfill,
-        })
-        .await
+        self.of_models(ForModels::Backfill).await
     }
 
-    /// Makes collections, validators and indexes as they are declared: [`Odm::sync`].
+    /// Makes collections, validators and indexes as they are declared: [`Odm::apply`] of a plan that [replaces](crate::Plan::replace) indexes
+    /// which differ, and [`Odm::sync`]. As [`backfill`](Step::backfill), it is made behind the last step.
     ///
     /// # Errors
-    /// As [`Odm::sync`].
+    /// As [`Odm::apply`] and [`Odm::sync`].
     pub async fn declare(&self) -> Result<()> {
+        self.of_models(ForModels::Declare).await
+    }
+
+    /// Removes the stored declarations of copies and references that the models don't declare any more: [`Odm::forget_copies`]. No program that
+    /// declares them may run any more. As [`backfill`](Step::backfill), it is made behind the last step.
+    ///
+    /// # Errors
+    /// As [`Odm::forget_copies`].
+    pub async fn forget(&self) -> Result<()> {
+        self.of_models(ForModels::Forget).await
+    }
+
+    async fn of_models(&self, models: ForModels) -> Result<()> {
         self.make(StepChange {
             collection: String::new(),
-            words: "make collections, validators and indexes as they are declared".to_owned(),
-            kind: ChangeKind::Declare,
+            words: models.in_words().to_owned(),
+            kind: ChangeKind::Models(models),
         })
         .await
     }
@@ -265,12 +276,8 @@ impl Step {
                 let dropped = odm.database().collection::<Document>(&change.collection);
                 runner.held(async { Ok(dropped.drop().await?) }).await
             }
-            ChangeKind::Backfill => {
-                runner
-                    .held(async { odm.backfill().at_once().await.map(drop) })
-                    .await
-            }
-            ChangeKind::Declare => runner.held(async { odm.sync().await.map(drop) }).await,
+            // It is made when the last step of the list has ended.
+            ChangeKind::Models(_) => Ok(()),
             ChangeKind::ByHand => Err(self.error(format!("the step is not finished: {}", change.words))),
             ChangeKind::Field(_) | ChangeKind::Documents { .. } => Ok(()),
         }
@@ -322,8 +329,7 @@ impl StepChange {
                         let there = is_there(odm, &change.collection).await?;
                         Some(u64::from(there))
                     }
-                    ChangeKind::Backfill => Some(odm.plan().await?.backfills().len() as u64),
-                    ChangeKind::Declare => Some(odm.plan().await?.changes().len() as u64),
+                    ChangeKind::Models(models) => Some(models.count(odm).await?),
                     _ => None,
                 };
                 return Ok(planned);
@@ -423,7 +429,7 @@ impl StepChange {
                 documents.remove(&self.collection);
                 Ok(())
             }
-            ChangeKind::Backfill | ChangeKind::Declare => Ok(()),
+            ChangeKind::Models(_) => Ok(()),
             ChangeKind::ByHand => Err(self.words),
         }
     }
@@ -552,6 +558,24 @@ impl<'s> StepCollection<'s> {
     /// As [`add`](StepCollection::add).
     pub async fn remove(&self, path: impl Into<String>) -> Result<()> {
         self.field(FieldChange::Remove { path: path.into() }).await
+    }
+
+    /// Gives a field a value where it is `null`, in documents and in the items of arrays.
+    ///
+    /// ```
+    /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    /// step.collection("people").replace_null("phone", "unknown").await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`add`](StepCollection::add).
+    ///
+    /// # Cost
+    /// As [`add`](StepCollection::add).
+    pub async fn replace_null(&self, path: impl Into<String>, value: impl Into<Bson>) -> Result<()> {
+        let (path, value) = (path.into(), value.into());
+        self.field(FieldChange::ReplaceNull { path, value }).await
     }
 
     /// Changes the type of a field, where it has another one and is not `null`, by an expression of the server in which `$$value` is its

@@ -9,7 +9,7 @@ use odm::migrate::Step;
 pub async fn up(step: &Step) -> odm::Result<()> {
     let articles = step.collection("articles");
     articles
-        .retype("views", "string", doc! { "$toString": "$views" })
+        .retype("views", "string", doc! { "$toString": "$$value" })
         .await?;
     articles.remove("legacy").await?;
     step.declare().await?;
