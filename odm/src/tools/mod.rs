@@ -6,7 +6,6 @@
 pub mod cli;
 pub mod edges;
 #[cfg(feature = "cli")]
-#[cfg_attr(not(test), allow(dead_code))]
 pub(crate) mod snapshots;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -4,7 +4,6 @@
 mod blog;
 mod fields;
 mod follow;
-mod listed;
 mod records;
 mod runs;
 mod versions;

@@ -300,7 +300,7 @@ impl StepChange {
     }
 
     /// The same as a change of documents, if it is one.
-    fn documents(self) -> Result<CollectionChange, StepChange> {
+    fn documents(self) -> Result<CollectionChange, Box<StepChange>> {
         match self.kind {
             ChangeKind::Field(change) => Ok(CollectionChange {
                 collection: self.collection,
@@ -314,7 +314,7 @@ impl StepChange {
                 violations,
                 how,
             }),
-            _ => Err(self),
+            _ => Err(Box::new(self)),
         }
     }
 
