@@ -248,6 +248,7 @@ mod graph;
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 pub mod json;
+pub mod migrate;
 mod model;
 mod plan;
 pub mod query;
@@ -685,9 +686,7 @@ pub mod watch {
     };
 }
 
-#[doc(inline)]
-pub use crate::upkeep::migrate;
-pub use crate::upkeep::migrate::Migrations;
+pub use crate::migrate::Migrations;
 
 /// Many small values in pages: the buckets of [`Odm::buckets`].
 pub mod buckets {

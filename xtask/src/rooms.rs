@@ -17,8 +17,9 @@ pub struct Room(pub &'static str);
 
 /// The rooms of the library, from above. Each uses those that follow it. A room is a folder with all that is in it, but for what is
 /// in another room.
-pub const ODM: [Room; 22] = [
+pub const ODM: [Room; 23] = [
     Room("tools"),
+    Room("migrate"),
     Room("api"),
     Room("upkeep"),
     Room("schema"),

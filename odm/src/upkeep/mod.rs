@@ -10,7 +10,6 @@ pub(crate) mod copies;
 pub(crate) mod expiry;
 pub(crate) mod follow;
 pub(crate) mod inspect;
-pub mod migrate;
 pub(crate) mod orphans;
 pub(crate) mod position;
 pub(crate) mod reconcile;

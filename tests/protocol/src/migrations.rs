@@ -7,7 +7,7 @@
 //! A transaction reads what was committed when it began, and conflicts where another one has written the lease since.
 //!
 //! The steps in the code: `lease::take()`, `Runner::write()`, `Runner::passes()`, `Runner::follow()`, `Runner::follow_range()` in
-//! `upkeep/migrate/run.rs`, and `Migrating::run_open()` in `upkeep/migrate/records.rs`.
+//! `migrate/run.rs`, and `Migrating::run_open()` in `migrate/records.rs`.
 //!
 //! Left out: standalone servers, where a batch may be written twice, and the end after some passes.
 

@@ -1,79 +1,21 @@
 //! The command `migrate`: the steps of the application, on its database.
 
+use super::args::{MigrateCommand, Rate};
 use super::failure::{CLEAN, Failure, WRONG};
+use super::json;
 use super::progress::watched;
-use super::{CommandEnd, Streams, json};
+use super::streams::{CommandEnd, Streams};
 use crate::migrate::{Migrated, Migrating, Migrations, RunningStep};
 use crate::tools::snapshots::steps::{self, ListedSteps};
 use crate::{Odm, Result};
-use clap::{Args, Subcommand};
 use mongodb::bson::Document;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often a line tells how far a run is, where there is no bar.
 const EVERY: Duration = Duration::from_secs(5);
-
-#[derive(Debug, Subcommand)]
-pub(super) enum MigrateCommand {
-    /// Write the step from the last snapshot to today's models, and the next snapshot. It needs no server.
-    New {
-        /// What the step does, in lowercase letters, digits and `_`: `slug_of_articles`.
-        name: String,
-        /// A field or a collection that has another name now; nothing behind `=` if it was removed.
-        #[arg(long, value_name = "COLLECTION.FIELD=NAME", value_parser = pair)]
-        renamed: Vec<(String, String)>,
-        #[command(flatten)]
-        folder: Folder,
-    },
-    /// Compare today's models with the last snapshot, and read the documents of every snapshot with them. It needs no server; exits with 1
-    /// where something differs.
-    Check {
-        #[command(flatten)]
-        folder: Folder,
-    },
-    /// Show which steps are applied, and how many documents need the others. It needs no right to write.
-    Status {
-        /// Exit with 1 if a step is still to be applied, or can't be.
-        #[arg(long)]
-        check: bool,
-    },
-    /// Show the same with a few documents before and after each change.
-    Plan,
-    /// Apply the steps that are open. Where another process does so, wait for it.
-    Up {
-        /// Apply this step as the last one.
-        #[arg(long, value_name = "STEP")]
-        to: Option<String>,
-        /// Apply this step and those behind it once more: for documents that a program of the version before has written since.
-        #[arg(long, value_name = "STEP")]
-        again: Option<String>,
-    },
-    /// Take back the step that was applied last.
-    Down {
-        /// Take back all steps behind this one.
-        #[arg(long, value_name = "STEP")]
-        to: Option<String>,
-    },
-}
-
-/// Where steps and snapshots are.
-#[derive(Debug, Args)]
-pub(super) struct Folder {
-    /// The folder of the steps.
-    #[arg(long, value_name = "FOLDER", default_value = "migrations")]
-    folder: PathBuf,
-}
-
-fn pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((from, to)) if !from.is_empty() => Ok((from.to_owned(), to.to_owned())),
-        _ => Err("`COLLECTION.FIELD=NAME`, or `COLLECTION.FIELD=` for what was removed".to_owned()),
-    }
-}
 
 impl ListedSteps for Migrations {
     fn names(&self) -> Vec<String> {
@@ -90,31 +32,6 @@ impl ListedSteps for Migrations {
         let made = Migrations::in_memory(self, after + 1, of_collection)?;
         // A step may have renamed the collection.
         Ok(made.into_values().flatten().collect())
-    }
-}
-
-/// A rate on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rate {
-    Default,
-    Documents(u64),
-}
-
-impl std::str::FromStr for Rate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Rate, String> {
-        match text {
-            "default" => Ok(Rate::Default),
-            "full" => Ok(Rate::Documents(0)),
-            number => match number.parse() {
-                Ok(0) => {
-                    Err("a run needs at least one document a second; `full` is without a pause".to_owned())
-                }
-                Ok(rate) => Ok(Rate::Documents(rate)),
-                Err(_) => Err("a number of documents a second, `full` or `default`".to_owned()),
-            },
-        }
     }
 }
 
@@ -224,17 +141,4 @@ async fn run(
         }
     };
     Ok(CommandEnd::new(CLEAN, &migrated, json::migrated(&migrated)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rate_is_a_number_or_a_word() {
-        assert_eq!("500".parse(), Ok(Rate::Documents(500)));
-        assert_eq!("full".parse(), Ok(Rate::Documents(0)));
-        assert_eq!("default".parse(), Ok(Rate::Default));
-        assert!("0".parse::<Rate>().is_err() && "-1".parse::<Rate>().is_err());
-    }
 }

@@ -3,7 +3,7 @@
 
 use super::diff::{Diff, Difference, What, is_addressable, is_in, is_nullable, is_optional, types};
 use super::{CollectionShape, FieldShape, Renamed, Snapshot, StoredSnapshot};
-use crate::upkeep::migrate::change::{at, put};
+use crate::migrate::change::{at, put};
 use crate::{Odm, schema};
 use mongodb::bson::{Bson, Document, RawDocumentBuf};
 use serde_json::{Value, json};

@@ -590,7 +590,7 @@ impl Migrating {
     ///
     /// # Cost
     /// One round trip where nothing is open; else four for the lease and the list, two for each step, and those of its changes: see
-    /// [`StepCollection::add`](super::migrate::StepCollection::add).
+    /// [`StepCollection::add`](crate::migrate::StepCollection::add).
     ///
     /// # Example
     /// ```no_run
