@@ -2,7 +2,7 @@
 
 use super::change::FieldChange;
 use super::lease::StepProgress;
-use super::records::{PlannedChange, Sampled};
+use super::planned::{PlannedChange, Sampled};
 use super::run::{self, CollectionChange, ForModels, How, Runner, UpdateOf, WorkOf};
 use crate::model::document::Document as Model;
 use crate::model::stored::Row;

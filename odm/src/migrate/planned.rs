@@ -1,0 +1,54 @@
+//! What a change of a step would do.
+
+use crate::schema::plural;
+use mongodb::bson::Document;
+use std::fmt;
+
+/// A document as it is, and as a change makes it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Sampled {
+    /// As it is.
+    pub before: Document,
+    /// As it will be; `None` where only the run itself tells.
+    pub after: Option<Document>,
+}
+
+/// A change of a step.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlannedChange {
+    /// The collection; empty where it is about the whole database.
+    pub collection: String,
+    /// The change in words.
+    pub words: String,
+    /// How many documents need it now; of what is no change of documents, how many declarations or collections. `None` where that was not
+    /// counted. A change that follows another one of the same step is counted as the documents are before both.
+    pub documents: Option<u64>,
+    /// A few documents, in a plan.
+    pub samples: Vec<Sampled>,
+}
+
+impl fmt::Display for PlannedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.collection.is_empty() {
+            write!(f, "`{}`: ", self.collection)?;
+        }
+        f.write_str(&self.words)?;
+        if let Some(documents) = self.documents {
+            let what = if self.collection.is_empty() {
+                "declaration"
+            } else {
+                "document"
+            };
+            write!(f, ": {} to change", plural(documents, what))?;
+        }
+        for Sampled { before, after } in &self.samples {
+            write!(f, "\n    before: {before}")?;
+            if let Some(after) = after {
+                write!(f, "\n    after:  {after}")?;
+            }
+        }
+        Ok(())
+    }
+}
