@@ -1,8 +1,8 @@
 //! The changes of a field that the library makes itself: the condition of the documents that need one, the pipeline by which the server makes
 //! it, and the same in memory.
 //!
-//! A path leads through embedded documents and through arrays of them: the change is made in each item. What has been changed needs it
-//! no more, so each may be made twice.
+//! A path leads through embedded documents and through arrays of them: the change is made in each item. A changed document
+//! needs the change no more, so each may be made twice.
 
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, DateTime, Decimal128, Document, doc};
@@ -386,7 +386,7 @@ fn is_of(value: &Bson, to: &str) -> bool {
     of == to || of == "null" || (to == "number" && matches!(of, "int" | "long" | "double" | "decimal"))
 }
 
-/// What an expression of the server makes of a value: constants, `$$value`, and conversions.
+/// The value of an expression of the server: constants, `$$value`, and conversions.
 fn evaluated(expression: &Bson, value: &Bson) -> Result<Bson, String> {
     match expression {
         Bson::String(text) if text == "$$value" => Ok(value.clone()),

@@ -73,7 +73,7 @@ impl StepProgress {
     }
 }
 
-/// What the document with the lease says.
+/// The content of the document with the lease.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunnerState {
     pub(crate) progress: Option<StepProgress>,
@@ -182,7 +182,7 @@ pub(crate) async fn set_rate(odm: &Odm, rate: Option<i64>) -> Result<()> {
     Ok(())
 }
 
-/// What the document with the lease says, and whether a process has it. One round trip, which needs no right to write.
+/// The content of the document with the lease, and whether a process has it. One round trip, which needs no right to write.
 pub(crate) async fn look(odm: &Odm) -> Result<(RunnerState, bool)> {
     let is_held = doc! { "$gt": ["$until", "$$NOW"] };
     let pipeline = [

@@ -110,7 +110,7 @@ pub mod without_down {
 #[derive(Debug)]
 pub struct NoWayBack;
 
-/// What a function of a step returns: a future, or that there is no such function.
+/// The result of a function of a step: a future, or that there is no such function.
 #[doc(hidden)]
 pub trait StepResult<'s> {
     const IS_THERE: bool;

@@ -1,4 +1,4 @@
-//! What a change of a step would do.
+//! The effect of a change of a step, before it is made.
 
 use crate::schema::plural;
 use mongodb::bson::Document;

@@ -62,7 +62,7 @@ impl fmt::Debug for Migrating {
     }
 }
 
-/// What a step is in the database.
+/// The state of a step in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepState {
@@ -404,7 +404,7 @@ impl Migrating {
     }
 
     /// Applies this step and those behind it once more, where they are applied: for documents that a program of the version before has written
-    /// since. What they remove or drop is removed and dropped again, also where it has been stored since with another meaning.
+    /// since. They remove and drop again, also where it has been stored since with another meaning.
     #[must_use]
     pub fn again(mut self, name: impl Into<String>) -> Migrating {
         self.again = Some(name.into());

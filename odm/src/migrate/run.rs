@@ -106,7 +106,7 @@ impl GuardedWrite<'_> {
     }
 }
 
-/// What a write has changed.
+/// The documents that a write has changed.
 #[derive(Debug, Default)]
 pub(crate) struct Changed {
     pub(crate) documents: u64,
@@ -114,7 +114,7 @@ pub(crate) struct Changed {
     before: Vec<RawDocumentBuf>,
 }
 
-/// What a step makes of today's models.
+/// A change of a step that is about today's models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ForModels {
     /// The stored declarations that the models lack are removed.
@@ -168,7 +168,7 @@ async fn declare(odm: &Odm) -> Result<()> {
     odm.sync().await.map(drop)
 }
 
-/// What is told of the progress.
+/// A function that is called with the progress.
 pub(crate) type Told = Arc<dyn Fn(&StepProgress) + Send + Sync>;
 
 /// The process that runs steps, while it has the lease.
@@ -821,7 +821,7 @@ impl StepProgress {
     }
 }
 
-/// How many documents a batch goes through: so many that it lasts about [`BATCH_TIME`].
+/// The number of documents that a batch goes through, with which it lasts about [`BATCH_TIME`].
 struct BatchSize {
     documents: i64,
 }

@@ -1,4 +1,4 @@
-//! What a step is written with: each method is one change, described, counted, shown or made as the run demands.
+//! The methods that a step is written with: each is one change, described, counted, shown or made as the run demands.
 
 use super::change::FieldChange;
 use super::lease::StepProgress;
@@ -32,7 +32,7 @@ pub(super) enum StepMode {
     Memory(Mutex<HashMap<String, Vec<Document>>>),
 }
 
-/// What a step is given: its methods change the documents of a database.
+/// The argument of a step: its methods change the documents of a database.
 ///
 /// The function of a step runs several times: to describe and to count its changes, to show them, and to make them. So it does nothing but
 /// call these methods; what is to be done beside them is done in the closure of [`run`](EachDocument::run).

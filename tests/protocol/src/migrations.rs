@@ -30,7 +30,7 @@ enum Safeguard {
     FollowedAtBegin,
 }
 
-/// What a document has.
+/// The field of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Field {
     Missing,

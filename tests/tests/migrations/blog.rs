@@ -165,7 +165,7 @@ fn a_folder_that_was_changed_by_hand_is_reported_with_what_to_do() {
     });
 }
 
-/// What a process does that a test has started. It runs until it is killed, or the steps are applied.
+/// The work of a process that a test has started. It runs until it is killed, or the steps are applied.
 pub fn process(role: &str) -> ExitCode {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {

@@ -696,7 +696,7 @@ fn bounds(old: &BoundsOf, new: &BoundsOf) -> Vec<(String, Way)> {
     all
 }
 
-/// What a copy costs the writes of its source.
+/// The cost of a copy in the writes of its source.
 fn cost(copy: &CopyOf, holder: &str) -> String {
     let CopyOf {
         source,
@@ -1046,7 +1046,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What may be one thing under two names.
+/// Names that may belong to one thing.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Candidate {
     pub(crate) renamed: Renamed,

@@ -37,7 +37,7 @@ pub(crate) struct Snapshot {
     pub(crate) format: u32,
     /// The step that led to it: `m0002_slug`.
     pub(crate) step: String,
-    /// What the step gave another name.
+    /// The names that the step changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) renamed: Vec<Renamed>,
     /// By their names.
@@ -114,10 +114,10 @@ pub(crate) struct FieldShape {
     pub(crate) types: Vec<String>,
     /// Whether a document without it can't be read, or is refused.
     pub(crate) required: bool,
-    /// What the library keeps in it: `id`, `version`.
+    /// The value that the library keeps in it: `id`, `version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) is: Option<String>,
-    /// What is read where it is missing.
+    /// The value that is read where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "extended::value")]
     pub(crate) default: Option<Bson>,
     #[serde(default, skip_serializing_if = "BoundsOf::is_none")]
@@ -128,7 +128,7 @@ pub(crate) struct FieldShape {
     /// The variants of an enum that have values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) variants: Vec<String>,
-    /// How a variant is told: `tag type`, `name`, `content`.
+    /// The fields that tell the variant: `tag type`, `name`, `content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) told_by: Option<String>,
     /// Other names that it is read from.

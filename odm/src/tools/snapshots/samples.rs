@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sample {
-    /// What it shows: `minimal`, `full`, `` `status` is draft ``.
+    /// The case that it shows: `minimal`, `full`, `` `status` is draft ``.
     pub(crate) shows: String,
     #[serde(with = "extended::document")]
     pub(crate) document: Document,
@@ -1102,7 +1102,7 @@ mod tests {
                 assert!(whole.is_match(&text), "{pattern}: {text}");
             }
         }
-        // What it does not know is left to the values that are decoded.
+        // The values that are decoded decide about the rest.
         assert_eq!(matching("[[:alpha:]]", 0), None);
         assert_eq!(matching("(a", 0), None);
     }
