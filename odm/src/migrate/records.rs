@@ -251,8 +251,8 @@ impl Migrations {
         Ok(step.into_changes().into_iter().map(in_words).collect())
     }
 
-    /// Documents by collection, after the changes of all steps but the first ones, in memory: for tests of steps. What the library fills and
-    /// declares is left out.
+    /// Documents by collection, after the changes of all steps but the first ones, in memory: for tests of steps. Fills and declarations of the
+    /// library are left out.
     ///
     /// ```
     /// # use odm::bson::doc;
