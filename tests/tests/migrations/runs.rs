@@ -106,6 +106,29 @@ fn a_run_that_is_killed_at_any_moment_is_finished_by_the_next() {
 }
 
 #[odm_tests::test]
+fn a_run_whose_future_is_dropped_is_finished_by_the_next() {
+    with_transactions(async |t| {
+        let odm = with_things(&t).await;
+        let mut random = Random::new(13);
+        let mut dropped = 0;
+        loop {
+            let time = Duration::from_millis(20 + random.below(150_u64));
+            let migrating = odm.migrate(steps());
+            if let Ok(migrated) = tokio::time::timeout(time, migrating.up()).await {
+                migrated.unwrap();
+                break;
+            }
+            dropped += 1;
+            // A transaction whose commit was sent comes to its end.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            end_lease(&t).await;
+        }
+        assert!(dropped > 0);
+        assert_applied_once(&t).await;
+    });
+}
+
+#[odm_tests::test]
 fn of_eight_runs_at_once_each_batch_is_applied_by_one() {
     with_transactions(async |t| {
         let odm = with_things(&t).await;
