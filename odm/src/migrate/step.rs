@@ -722,7 +722,6 @@ impl<Old: Row> EachDocument<'_, Old> {
     /// ```
     /// # use samples::model::*;
     /// # use odm::bson::doc;
-    /// # #[derive(odm::Row)] struct OldPerson { #[row(id)] id: ObjectId }
     /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
     /// step.collection("people")
     ///     .each::<Person>(doc! { "age": { "$lt": 0 } })
