@@ -77,7 +77,6 @@ enum ChangeKind {
     RenameCollection(String),
     DropCollection,
     Models(ForModels),
-    ByHand,
 }
 
 impl Step {
@@ -190,13 +189,22 @@ impl Step {
     ///
     /// # Errors
     /// [`Error::Step`] with the text, when the step runs.
-    pub async fn write_by_hand(&self, what: impl Into<String>) -> Result<()> {
-        self.make(StepChange {
-            collection: String::new(),
-            words: what.into(),
-            kind: ChangeKind::ByHand,
-        })
-        .await
+    pub fn write_by_hand(&self, what: impl Into<String>) -> Result<()> {
+        let words = what.into();
+        match &self.mode {
+            StepMode::Describe | StepMode::Plan { .. } => {
+                self.note(PlannedChange {
+                    collection: String::new(),
+                    words,
+                    documents: None,
+                    samples: Vec::new(),
+                });
+                Ok(())
+            }
+            StepMode::Run(_) | StepMode::Memory(_) => {
+                Err(self.error(format!("the step is not finished: {words}")))
+            }
+        }
     }
 
     fn note(&self, change: PlannedChange) {
@@ -278,7 +286,6 @@ impl Step {
             }
             // It is made when the last step of the list has ended.
             ChangeKind::Models(_) => Ok(()),
-            ChangeKind::ByHand => Err(self.error(format!("the step is not finished: {}", change.words))),
             ChangeKind::Field(_) | ChangeKind::Documents { .. } => Ok(()),
         }
     }
@@ -330,7 +337,7 @@ impl StepChange {
                         Some(u64::from(there))
                     }
                     ChangeKind::Models(models) => Some(models.count(odm).await?),
-                    _ => None,
+                    ChangeKind::Field(_) | ChangeKind::Documents { .. } => None,
                 };
                 return Ok(planned);
             }
@@ -430,7 +437,6 @@ impl StepChange {
                 Ok(())
             }
             ChangeKind::Models(_) => Ok(()),
-            ChangeKind::ByHand => Err(self.words),
         }
     }
 }

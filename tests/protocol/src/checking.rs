@@ -211,6 +211,7 @@ fn each_row_of_the_pages_is_that_of_one_check() {
         include_str!("kept.rs"),
         include_str!("layers.rs"),
         include_str!("leases.rs"),
+        include_str!("migrations.rs"),
         include_str!("parents.rs"),
         include_str!("passing.rs"),
         include_str!("references.rs"),

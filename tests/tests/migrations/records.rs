@@ -225,6 +225,32 @@ fn a_list_that_does_not_go_with_the_database_is_refused_in_words() {
     });
 }
 
+mod m0001_unfinished {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        step.write_by_hand("`price` of `articles` becomes decimal")?;
+        Ok(())
+    }
+}
+
+#[odm_tests::test]
+fn a_step_that_is_to_be_completed_by_hand_is_shown_and_not_applied() {
+    with_db(async |t| {
+        let migrating = odm(&t).migrate(migrations![m0001_unfinished]);
+        let status = migrating.status().await.unwrap();
+        assert_eq!(
+            status.to_string(),
+            "m0001_unfinished: open\n  `price` of `articles` becomes decimal"
+        );
+        let error = migrating.up().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the step `m0001_unfinished`: the step is not finished: `price` of `articles` becomes decimal"
+        );
+    });
+}
+
 async fn run(t: &TestDb, args: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let args = ["manage", "migrate"].iter().chain(args).copied();

@@ -606,9 +606,7 @@ pub async fn up(step: &Step) -> odm::Result<()> {
         .retype("amount", "decimal", doc! { "$toDecimal": "$$value" })
         .await?;
     items.add("count", 0).await?;
-    items
-        .replace_null("count", 0)
-        .await?;
+    items.replace_null("count", 0).await?;
     items
         .add("tags", odm::bson::Bson::Array(Vec::new()))
         .await?;
