@@ -22,6 +22,7 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
 use mongodb::options::UpdateModifications;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,6 +34,9 @@ pub(crate) const PASSES: i64 = 3;
 const FIRST_BATCH: i64 = 200;
 const SMALLEST_BATCH: i64 = 20;
 const GREATEST_BATCH: i64 = 2_000;
+
+/// The number of ids that are read at a time.
+const AHEAD: i64 = 50_000;
 
 /// How long a batch is to last: the transaction holds its documents for that time.
 const BATCH_TIME: Duration = Duration::from_millis(250);
@@ -363,7 +367,7 @@ impl Runner {
     }
 
     async fn passes(&self, change: &CollectionChange, meta: Option<&'static DocumentMeta>) -> Result<()> {
-        let mut batch = BatchSize::default();
+        let mut batches = Batches::default();
         loop {
             let mut at = self.progress();
             if at.end.is_none() {
@@ -387,7 +391,7 @@ impl Runner {
                 };
                 self.set_progress(at);
             }
-            self.pass(change, meta, &mut batch).await?;
+            self.pass(change, meta, &mut batches).await?;
         }
     }
 
@@ -396,12 +400,13 @@ impl Runner {
         &self,
         change: &CollectionChange,
         meta: Option<&'static DocumentMeta>,
-        size: &mut BatchSize,
+        batches: &mut Batches,
     ) -> Result<()> {
+        batches.ids.clear();
         while let Some(end) = self.progress().end {
             let began = Instant::now();
-            let documents = self.batch(change, meta, &end, size).await?;
-            size.took(began.elapsed());
+            let documents = self.batch(change, meta, &end, batches).await?;
+            batches.took(began.elapsed());
             self.pause(documents, began.elapsed()).await?;
         }
         Ok(())
@@ -412,7 +417,7 @@ impl Runner {
         &self,
         change: &CollectionChange,
         end: &Bson,
-        size: &BatchSize,
+        batches: &mut Batches,
     ) -> Result<(Option<Bson>, Vec<RawDocumentBuf>)> {
         let last = self.progress().last;
         let documents = self
@@ -421,28 +426,34 @@ impl Runner {
             .collection::<RawDocumentBuf>(&change.collection);
         let range = between_ids(last.as_ref(), end);
         if let How::Pipeline(_) = change.how {
-            // The index of `_id` alone is read.
-            let boundary = documents
-                .find_one(range)
-                .projection(doc! { "_id": 1 })
-                .sort(doc! { "_id": 1 })
-                .skip(size.documents.unsigned_abs().saturating_sub(1))
-                .selection_criteria(PRIMARY)
-                .await?;
-            return Ok((boundary.as_ref().map(document_id), Vec::new()));
+            if batches.ids.is_empty() {
+                // The index of `_id` alone is read.
+                let mut cursor = documents
+                    .find(range)
+                    .projection(doc! { "_id": 1 })
+                    .sort(doc! { "_id": 1 })
+                    .limit(AHEAD)
+                    .selection_criteria(PRIMARY)
+                    .await?;
+                while let Some(document) = cursor.try_next().await? {
+                    batches.ids.push_back(document_id(&document));
+                }
+            }
+            let size = usize::try_from(batches.size).unwrap_or(1).min(batches.ids.len());
+            return Ok((batches.ids.drain(..size).next_back(), Vec::new()));
         }
         let mut found: Vec<RawDocumentBuf> = Vec::new();
         let mut cursor = documents
             .find(all([change.violations.clone(), range]))
             .sort(doc! { "_id": 1 })
-            .limit(size.documents)
+            .limit(batches.size)
             .selection_criteria(PRIMARY)
             .await?;
         let mut bytes = 0;
         while let Some(document) = cursor.try_next().await? {
             bytes += document.as_bytes().len();
             found.push(document);
-            if found.len() as i64 >= size.documents || bytes >= BATCH_BYTES {
+            if found.len() as i64 >= batches.size || bytes >= BATCH_BYTES {
                 let last = found.last().map(document_id);
                 return Ok((last, found));
             }
@@ -456,9 +467,9 @@ impl Runner {
         change: &CollectionChange,
         meta: Option<&'static DocumentMeta>,
         end: &Bson,
-        size: &BatchSize,
+        batches: &mut Batches,
     ) -> Result<u64> {
-        let (last, documents) = self.next_batch(change, end, size).await?;
+        let (last, documents) = self.next_batch(change, end, batches).await?;
         let at = self.progress();
         let last = last.unwrap_or_else(|| end.clone());
         let filter = all([change.violations.clone(), between_ids(at.last.as_ref(), &last)]);
@@ -821,27 +832,31 @@ impl StepProgress {
     }
 }
 
-/// The number of documents that a batch goes through, with which it lasts about [`BATCH_TIME`].
-struct BatchSize {
-    documents: i64,
+/// The batches of a pass.
+struct Batches {
+    /// The number of documents that a batch goes through, with which it lasts about [`BATCH_TIME`].
+    size: i64,
+    /// The next ids, where the server changes the documents.
+    ids: VecDeque<Bson>,
 }
 
-impl Default for BatchSize {
-    fn default() -> BatchSize {
-        BatchSize {
-            documents: FIRST_BATCH,
+impl Default for Batches {
+    fn default() -> Batches {
+        Batches {
+            size: FIRST_BATCH,
+            ids: VecDeque::new(),
         }
     }
 }
 
-impl BatchSize {
+impl Batches {
     fn took(&mut self, time: Duration) {
-        let documents = if time > BATCH_TIME {
-            self.documents / 2
+        let size = if time > BATCH_TIME {
+            self.size / 2
         } else {
-            self.documents.saturating_mul(2)
+            self.size.saturating_mul(2)
         };
-        self.documents = documents.clamp(SMALLEST_BATCH, GREATEST_BATCH);
+        self.size = size.clamp(SMALLEST_BATCH, GREATEST_BATCH);
     }
 }
 
@@ -870,15 +885,15 @@ mod tests {
 
     #[test]
     fn a_batch_becomes_smaller_where_it_lasts_too_long() {
-        let mut size = BatchSize::default();
+        let mut batches = Batches::default();
         for _ in 0..10 {
-            size.took(Duration::from_millis(10));
+            batches.took(Duration::from_millis(10));
         }
-        assert_eq!(size.documents, GREATEST_BATCH);
+        assert_eq!(batches.size, GREATEST_BATCH);
         for _ in 0..20 {
-            size.took(Duration::from_secs(2));
+            batches.took(Duration::from_secs(2));
         }
-        assert_eq!(size.documents, SMALLEST_BATCH);
+        assert_eq!(batches.size, SMALLEST_BATCH);
     }
 
     #[test]

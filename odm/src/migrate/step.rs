@@ -515,8 +515,8 @@ impl<'s> StepCollection<'s> {
     /// [`Error::Step`] where documents still need the change after three passes; errors of the server.
     ///
     /// # Cost
-    /// A count, in which the server reads the collection. For every batch, which has 20 to 2,000 documents, one round trip for its end, one
-    /// for the lease, one for the update, and one for the commit. At the end one more count.
+    /// A count, in which the server reads the collection. For every batch, which has 20 to 2,000 documents, one round trip for the lease, one for
+    /// the update, and one for the commit; for every 50,000 documents one for their ids. At the end one more count.
     pub async fn add(&self, path: impl Into<String>, value: impl Into<Bson>) -> Result<()> {
         self.field(FieldChange::Add {
             path: path.into(),
@@ -713,7 +713,7 @@ impl<Old: Row> EachDocument<'_, Old> {
     /// As [`add`](StepCollection::add); [`Error::Decode`] for a document that can't be read as `Old`; errors of the closure.
     ///
     /// # Cost
-    /// As [`add`](StepCollection::add); the documents are read instead of the end of the batch.
+    /// As [`add`](StepCollection::add); each batch costs one more, which reads its documents.
     pub async fn update<U: Into<UpdateModifications>>(
         self,
         update: impl Fn(Old) -> Result<U> + Send + Sync + 'static,
