@@ -110,9 +110,10 @@ fn a_run_whose_future_is_dropped_is_finished_by_the_next() {
     with_transactions(async |t| {
         let odm = with_things(&t).await;
         let mut random = Random::new(13);
-        let mut dropped = 0;
+        let mut dropped = 0_u64;
         loop {
-            let time = Duration::from_millis(20 + random.below(150_u64));
+            // Each one has a little more time, so that it goes on behind its first batch in the end.
+            let time = Duration::from_millis(20 + random.below(150_u64) + 10 * dropped);
             let migrating = odm.migrate(steps());
             if let Ok(migrated) = tokio::time::timeout(time, migrating.up()).await {
                 migrated.unwrap();
