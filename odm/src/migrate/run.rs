@@ -35,6 +35,9 @@ const FIRST_BATCH: i64 = 200;
 const SMALLEST_BATCH: i64 = 20;
 const GREATEST_BATCH: i64 = 2_000;
 
+/// The same of a run without a pause, which leaves other programs less time between its batches.
+const GREATEST_AT_FULL_RATE: i64 = 10_000;
+
 /// The number of ids that are read at a time.
 const AHEAD: i64 = 50_000;
 
@@ -406,10 +409,17 @@ impl Runner {
         while let Some(end) = self.progress().end {
             let began = Instant::now();
             let documents = self.batch(change, meta, &end, batches).await?;
-            batches.took(began.elapsed());
+            batches.took(began.elapsed(), self.greatest_batch());
             self.pause(documents, began.elapsed()).await?;
         }
         Ok(())
+    }
+
+    fn greatest_batch(&self) -> i64 {
+        match self.rate.load(Ordering::Relaxed) {
+            0 => GREATEST_AT_FULL_RATE,
+            _ => GREATEST_BATCH,
+        }
     }
 
     /// The next batch: where it ends, and its documents where a closure changes them.
@@ -850,13 +860,13 @@ impl Default for Batches {
 }
 
 impl Batches {
-    fn took(&mut self, time: Duration) {
+    fn took(&mut self, time: Duration, greatest: i64) {
         let size = if time > BATCH_TIME {
             self.size / 2
         } else {
             self.size.saturating_mul(2)
         };
-        self.size = size.clamp(SMALLEST_BATCH, GREATEST_BATCH);
+        self.size = size.clamp(SMALLEST_BATCH, greatest);
     }
 }
 
@@ -887,11 +897,11 @@ mod tests {
     fn a_batch_becomes_smaller_where_it_lasts_too_long() {
         let mut batches = Batches::default();
         for _ in 0..10 {
-            batches.took(Duration::from_millis(10));
+            batches.took(Duration::from_millis(10), GREATEST_BATCH);
         }
         assert_eq!(batches.size, GREATEST_BATCH);
         for _ in 0..20 {
-            batches.took(Duration::from_secs(2));
+            batches.took(Duration::from_secs(2), GREATEST_BATCH);
         }
         assert_eq!(batches.size, SMALLEST_BATCH);
     }

@@ -515,7 +515,7 @@ impl<'s> StepCollection<'s> {
     /// [`Error::Step`] where documents still need the change after three passes; errors of the server.
     ///
     /// # Cost
-    /// A count, in which the server reads the collection. For every batch, which has 20 to 2,000 documents, one round trip for the lease, one for
+    /// A count, in which the server reads the collection. For every batch, which has 20 to 2,000 documents (10,000 at the full rate), one round trip for the lease, one for
     /// the update, and one for the commit; for every 50,000 documents one for their ids. At the end one more count.
     pub async fn add(&self, path: impl Into<String>, value: impl Into<Bson>) -> Result<()> {
         self.field(FieldChange::Add {
