@@ -466,7 +466,7 @@ pub enum Error {
     Step {
         /// The name of the step.
         step: String,
-        /// What happened, and what to do.
+        /// The cause, and what to do.
         message: String,
     },
 

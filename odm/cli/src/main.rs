@@ -5,7 +5,7 @@
 //! - `odm doctor URI` says what a server can do.
 //! - `odm migrate` runs the steps of an application, by its own program.
 //!
-//! What else needs the models of an application (`plan`, `sync`, `audit` …) is in its own program: see `odm::cli`.
+//! The other commands that need the models of an application (`plan`, `sync`, `audit` …) are in its own program: see `odm::cli`.
 
 mod doctor;
 mod migrate;

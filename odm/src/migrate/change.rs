@@ -56,9 +56,10 @@ impl FieldChange {
         match self {
             FieldChange::Add { path, .. } => at_path(path, &|name| doc! { name: { "$exists": false } }),
             FieldChange::Remove { path } => at_path(path, &|name| doc! { name: { "$exists": true } }),
-            FieldChange::ReplaceNull { path, .. } => {
-                at_path(path, &|name| doc! { name: { "$type": "null" } })
-            }
+            FieldChange::ReplaceNull { path, .. } => at_path(
+                path,
+                &|name| doc! { name: { "$type": "null", "$not": { "$type": "array" } } },
+            ),
             FieldChange::Rename { from, to } => match siblings(from, to) {
                 Some(_) => at_path(from, &|name| doc! { name: { "$exists": true } }),
                 None => {
@@ -82,10 +83,16 @@ impl FieldChange {
                 doc! { "$mergeObjects": [added, holder.document] }.into()
             }),
             FieldChange::ReplaceNull { path, value } => set(path, &|holder, name| {
-                let is_null = doc! { "$eq": [{ "$type": holder.field(name) }, "null"] };
-                let literal = doc! { "$literal": value.clone() };
-                let replaced = doc! { "$cond": [is_null, literal, holder.field(name)] };
-                doc! { "$mergeObjects": [holder.document, { name: replaced }] }.into()
+                let is_named = doc! { "$eq": ["$$field.k", { "$literal": name }] };
+                let is_null = doc! { "$eq": [{ "$type": "$$field.v" }, "null"] };
+                let value = doc! { "$cond": [
+                    { "$and": [is_named, is_null] }, { "$literal": value.clone() }, "$$field.v",
+                ] };
+                let fields = doc! { "$map": {
+                    "input": { "$objectToArray": holder.document }, "as": "field",
+                    "in": { "k": "$$field.k", "v": value },
+                } };
+                doc! { "$arrayToObject": fields }.into()
             }),
             FieldChange::Remove { path } => set(path, &|holder, name| others(&holder, name)),
             FieldChange::Rename { from, to } => match siblings(from, to) {
@@ -212,7 +219,7 @@ fn of_another_type(name: &str, to: &str) -> Document {
 /// The document that holds a field, in an expression.
 struct Holder<'e> {
     document: &'e str,
-    /// What stands before the names of its fields.
+    /// The text in front of the names of its fields.
     prefix: &'e str,
 }
 
@@ -328,10 +335,18 @@ fn move_field(document: &mut Document, from: &str, to: &str) {
     if at(document, to).is_none() {
         put(document, to, value);
     }
-    let _ = within(document, from, &|object, name| {
-        object.remove(name);
-        Ok(())
-    });
+    remove(document, from);
+}
+
+fn remove(document: &mut Document, path: &str) {
+    match path.split_once('.') {
+        None => drop(document.remove(path)),
+        Some((first, rest)) => {
+            if let Some(Bson::Document(inner)) = document.get_mut(first) {
+                remove(inner, rest);
+            }
+        }
+    }
 }
 
 pub(crate) fn at<'d>(document: &'d Document, path: &str) -> Option<&'d Bson> {

@@ -200,8 +200,8 @@ pub(crate) async fn look(odm: &Odm) -> Result<(RunnerState, bool)> {
     ))
 }
 
-/// The heartbeat as one member of the replica set has it.
-pub(crate) async fn beat_of(odm: &Odm, member: &str) -> Result<Option<DateTime>> {
+/// The time of the last heartbeat that one member of the replica set has; the least time where it has none yet.
+pub(crate) async fn beat_of(odm: &Odm, member: &str) -> Result<DateTime> {
     let member = member.to_owned();
     let is_member = move |server: &mongodb::ServerInfo<'_>| server.address().to_string() == member;
     let criteria = SelectionCriteria::Predicate(std::sync::Arc::new(is_member));
@@ -212,7 +212,8 @@ pub(crate) async fn beat_of(odm: &Odm, member: &str) -> Result<Option<DateTime>>
         .selection_criteria(criteria)
         .read_concern(ReadConcern::local())
         .await?;
-    Ok(found.and_then(|found| found.get_datetime("beat").ok().copied()))
+    let beat = found.and_then(|found| found.get_datetime("beat").ok().copied());
+    Ok(beat.unwrap_or(DateTime::MIN))
 }
 
 /// A step, as the database has it.
@@ -255,7 +256,7 @@ pub(crate) async fn stored(odm: &Odm) -> Result<Vec<StoredStep>> {
     Ok(steps.collect())
 }
 
-/// What becomes of the stored step.
+/// The change of the stored step.
 pub(crate) enum Mark<'s> {
     Begun {
         number: i64,

@@ -90,7 +90,7 @@ macro_rules! migrations {
     }};
 }
 
-/// What `migrations!` makes of a step.
+/// A step as `migrations!` stores it.
 #[doc(hidden)]
 pub type BoxedStep<'s> = BoxFuture<'s, crate::Result<()>>;
 
@@ -112,6 +112,10 @@ pub struct NoWayBack;
 
 /// The result of a function of a step: a future, or that there is no such function.
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the functions of a step are `pub async fn up(step: &Step) -> odm::Result<()>`, and `down` alike",
+    label = "this is another function"
+)]
 pub trait StepResult<'s> {
     const IS_THERE: bool;
     fn into_step(self) -> BoxedStep<'s>;

@@ -22,8 +22,7 @@ pub struct PlannedChange {
     pub collection: String,
     /// The change in words.
     pub words: String,
-    /// How many documents need it now; of what is no change of documents, how many declarations or collections. `None` where that was not
-    /// counted. A change that follows another one of the same step is counted as the documents are before both.
+    /// How many documents need it now; where it is about the models, how many declarations. `None` where that was not counted. A change that follows another one of the same step is counted as the documents are before both.
     pub documents: Option<u64>,
     /// A few documents, in a plan.
     pub samples: Vec<Sampled>,

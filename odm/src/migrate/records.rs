@@ -1,6 +1,6 @@
 //! Which steps are applied: the status, the plan, and the run of those that are open.
 
-use super::lease::{self, LEASE, Mark, StepProgress, StoredStep};
+use super::lease::{self, LEASE, Mark, RunnerState, StepProgress, StoredStep};
 use super::list::{ListedStep, Migrations};
 use super::planned::PlannedChange;
 use super::run::{self, ForModels, GuardedWrite, Runner, Told};
@@ -387,6 +387,35 @@ async fn for_models(runner: &Runner, described: &[(&'static str, Vec<String>)]) 
     Ok(())
 }
 
+/// Stores that a step is begun, with the progress that it begins with.
+async fn begin(
+    runner: &Runner,
+    at: usize,
+    (step, changes): (&str, &[String]),
+    progress: StepProgress,
+) -> Result<()> {
+    let number = i64::try_from(at).unwrap_or(i64::MAX);
+    let mark = Mark::Begun { number, changes };
+    let write = GuardedWrite::Mark {
+        step,
+        mark,
+        progress: &progress,
+    };
+    runner.write(&write).await?;
+    runner.set_progress(progress);
+    Ok(())
+}
+
+/// Which steps a run applies or takes back.
+#[derive(Clone, Copy)]
+struct OpenSteps {
+    /// The position of the last one; for a way back, of the one that stays.
+    end: Option<usize>,
+    down: bool,
+    /// For a way back without an end: the position of the only one.
+    first: Option<usize>,
+}
+
 /// How a run has ended.
 enum RunEnd {
     Done,
@@ -585,46 +614,74 @@ impl Migrating {
         let mut again = self.position(self.again.as_ref())?.filter(|_| !down);
         let token = ObjectId::new();
         // Of several runs at once each takes back one step, or none.
-        let first = self.next(&described, end, down, None).await?;
+        let first = self
+            .next(
+                &described,
+                OpenSteps {
+                    end,
+                    down,
+                    first: None,
+                },
+            )
+            .await?;
         if first.is_none() && again.is_none() {
             return Ok(migrated);
         }
+        let open = OpenSteps { end, down, first };
         loop {
             let Some(state) = lease::take(&self.odm, token).await? else {
-                if again.is_none() && self.next(&described, end, down, first).await?.is_none() {
+                if again.is_none() && self.next(&described, open).await?.is_none() {
                     return Ok(migrated);
                 }
                 tokio::time::sleep(WAIT).await;
                 continue;
             };
-            let transactions = self.odm.has_transactions().await?;
-            let members = run::members(&self.odm).await?;
-            let runner = Runner::new(&self.odm, token, transactions, &state, self.told.clone(), members);
-            let runner = Arc::new(runner);
-            self.odm.learn().await?;
-            if let Some(from) = again {
-                match self.reopen(&runner, &described, from).await {
-                    Ok(()) => again = None,
-                    Err(_) if runner.is_lost() => continue,
-                    Err(error) => return Err(error),
-                }
+            let ended = self
+                .with_lease((token, &state), &described, open, &mut again, &mut migrated)
+                .await;
+            if let Ok(RunEnd::Lost) = ended {
+                continue;
             }
-            match self
-                .run_open(&runner, &described, end, (down, first), &mut migrated)
-                .await
-            {
-                Ok(RunEnd::Done) => {
-                    lease::release(&self.odm, token).await?;
-                    return Ok(migrated);
-                }
-                Ok(RunEnd::Lost) => {}
-                Err(_) if runner.is_lost() => {}
-                Err(error) => {
-                    lease::release(&self.odm, token).await?;
-                    return Err(error);
-                }
-            }
+            let released = lease::release(&self.odm, token).await;
+            ended?;
+            released?;
+            return Ok(migrated);
         }
+    }
+
+    /// Applies the open steps while this process has the lease.
+    async fn with_lease(
+        &self,
+        (token, state): (ObjectId, &RunnerState),
+        described: &[(&'static str, Vec<String>)],
+        open: OpenSteps,
+        again: &mut Option<usize>,
+        migrated: &mut Migrated,
+    ) -> Result<RunEnd> {
+        let has_transactions = self.odm.has_transactions().await?;
+        let members = run::members(&self.odm).await?;
+        self.odm.learn().await?;
+        let told = self.told.clone();
+        let runner = Arc::new(Runner::new(
+            &self.odm,
+            token,
+            has_transactions,
+            state,
+            told,
+            members,
+        ));
+        let made = async {
+            if let Some(from) = *again {
+                self.reopen(&runner, described, from).await?;
+                *again = None;
+            }
+            self.run_open(&runner, described, open, migrated).await
+        };
+        let made = made.await;
+        if runner.is_lost() {
+            return Ok(RunEnd::Lost);
+        }
+        made.map(|()| RunEnd::Done)
     }
 
     /// Marks the steps from this one on as begun.
@@ -637,9 +694,11 @@ impl Migrating {
         let stored = lease::stored(&self.odm).await?;
         for (at, (name, changes)) in described.iter().enumerate().skip(from) {
             if stored.iter().any(|step| step.name == *name && step.is_done) {
-                let number = i64::try_from(at).unwrap_or(i64::MAX);
-                let mark = Mark::Begun { number, changes };
-                runner.write(&GuardedWrite::Mark { step: name, mark }).await?;
+                let progress = StepProgress {
+                    step: (*name).to_owned(),
+                    ..StepProgress::default()
+                };
+                begin(runner, at, (name, changes), progress).await?;
             }
         }
         Ok(())
@@ -649,9 +708,7 @@ impl Migrating {
     async fn next(
         &self,
         described: &[(&'static str, Vec<String>)],
-        end: Option<usize>,
-        down: bool,
-        first: Option<usize>,
+        OpenSteps { end, down, first }: OpenSteps,
     ) -> Result<Option<usize>> {
         let stored = lease::stored(&self.odm).await?;
         let (problems, _) = compare(described, &stored);
@@ -679,13 +736,13 @@ impl Migrating {
         &self,
         runner: &Arc<Runner>,
         described: &[(&'static str, Vec<String>)],
-        end: Option<usize>,
-        (down, first): (bool, Option<usize>),
+        open: OpenSteps,
         migrated: &mut Migrated,
-    ) -> Result<RunEnd> {
-        while let Some(at) = self.next(described, end, down, first).await? {
+    ) -> Result<()> {
+        let down = open.down;
+        while let Some(at) = self.next(described, open).await? {
             let (Some(listed), Some((name, changes))) = (self.steps.steps.get(at), described.get(at)) else {
-                return Ok(RunEnd::Done);
+                return Ok(());
             };
             let function = match (down, listed.down) {
                 (false, _) => listed.up,
@@ -711,10 +768,7 @@ impl Migrating {
                 ..StepProgress::default()
             };
             if was.step != *name || was.down != down || !is_same {
-                runner.set_progress(of_step);
-                let number = i64::try_from(at).unwrap_or(i64::MAX);
-                let mark = Mark::Begun { number, changes };
-                runner.write(&GuardedWrite::Mark { step: name, mark }).await?;
+                begin(runner, at, (name, changes), of_step).await?;
             }
             let is_last = at + 1 == described.len();
             let step = Step::new(listed.name, down, StepMode::Run(runner.clone()));
@@ -723,7 +777,7 @@ impl Migrating {
                 made = for_models(runner, described).await;
             }
             if runner.is_lost() {
-                return Ok(RunEnd::Lost);
+                return Ok(());
             }
             made?;
             let documents = runner.progress().documents;
@@ -732,7 +786,14 @@ impl Migrating {
             } else {
                 Mark::Done { documents }
             };
-            runner.write(&GuardedWrite::Mark { step: name, mark }).await?;
+            let progress = &StepProgress::default();
+            runner
+                .write(&GuardedWrite::Mark {
+                    step: name,
+                    mark,
+                    progress,
+                })
+                .await?;
             migrated.documents += u64::try_from(documents).unwrap_or_default();
             let names = if down {
                 &mut migrated.taken_back
@@ -742,7 +803,7 @@ impl Migrating {
             names.push((*name).to_owned());
             tracing::info!(target: "odm", step = name, documents, down, "a step is applied");
         }
-        Ok(RunEnd::Done)
+        Ok(())
     }
 }
 

@@ -93,6 +93,7 @@ pub(crate) enum GuardedWrite<'w> {
     Mark {
         step: &'w str,
         mark: Mark<'w>,
+        progress: &'w StepProgress,
     },
     Batch {
         change: &'w CollectionChange,
@@ -105,10 +106,9 @@ pub(crate) enum GuardedWrite<'w> {
 }
 
 impl GuardedWrite<'_> {
-    fn progress(&self) -> Option<&StepProgress> {
+    fn progress(&self) -> &StepProgress {
         match self {
-            GuardedWrite::Mark { .. } => None,
-            GuardedWrite::Batch { progress, .. } => Some(progress),
+            GuardedWrite::Mark { progress, .. } | GuardedWrite::Batch { progress, .. } => progress,
         }
     }
 }
@@ -153,6 +153,7 @@ impl ForModels {
 
     pub(crate) async fn make(self, runner: &Runner) -> Result<()> {
         let odm = &runner.odm;
+        runner.confirm().await?;
         match self {
             ForModels::Forget => runner.held(async { odm.forget_copies().await.map(drop) }).await,
             ForModels::Backfill => {
@@ -296,14 +297,12 @@ impl Runner {
             if !self.has_transactions {
                 self.renew(&cx, None).await?;
                 let changed = self.execute(&cx, write, past_validator).await?;
-                if let Some(progress) = write.progress() {
-                    self.renew(&cx, Some(progress)).await?;
-                }
+                self.renew(&cx, Some(write.progress())).await?;
                 return Ok(changed);
             }
             transaction::transaction(&self.odm, Some(trace), async |session| {
                 let cx = cx.within(&session);
-                self.renew(&cx, write.progress()).await?;
+                self.renew(&cx, Some(write.progress())).await?;
                 self.execute(&cx, write, past_validator).await
             })
             .await
@@ -313,7 +312,7 @@ impl Runner {
 
     async fn execute(&self, cx: &Cx<'_>, write: &GuardedWrite<'_>, past_validator: bool) -> Result<Changed> {
         match write {
-            GuardedWrite::Mark { step, mark } => {
+            GuardedWrite::Mark { step, mark, .. } => {
                 lease::mark(cx, step, mark).await?;
                 Ok(Changed::default())
             }
@@ -802,10 +801,10 @@ impl Runner {
     }
 }
 
-/// The heartbeat as a member has it, where it answers.
+/// The time of the last heartbeat that a member has, if it answers.
 async fn beat_of(odm: &Odm, member: &str) -> Option<DateTime> {
     let asked = tokio::time::timeout(ASKED_FOR, lease::beat_of(odm, member));
-    asked.await.ok()?.ok()?
+    asked.await.ok()?.ok()
 }
 
 /// The other members of the replica set that answer: one round trip, and one for each.

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// How many documents a plan shows of each change.
 const SAMPLE: i64 = 2;
 
-/// What becomes of the changes of a step.
+/// The use of the changes of a step.
 pub(super) enum StepMode {
     /// They are described.
     Describe,
@@ -35,7 +35,7 @@ pub(super) enum StepMode {
 /// The argument of a step: its methods change the documents of a database.
 ///
 /// The function of a step runs several times: to describe and to count its changes, to show them, and to make them. So it does nothing but
-/// call these methods; what is to be done beside them is done in the closure of [`run`](EachDocument::run).
+/// call these methods; other work belongs into the closure of [`run`](EachDocument::run).
 ///
 /// ```
 /// use odm::migrate::Step;
@@ -284,9 +284,8 @@ impl Step {
                 let dropped = odm.database().collection::<Document>(&change.collection);
                 runner.held(async { Ok(dropped.drop().await?) }).await
             }
-            // It is made when the last step of the list has ended.
-            ChangeKind::Models(_) => Ok(()),
-            ChangeKind::Field(_) | ChangeKind::Documents { .. } => Ok(()),
+            // The run makes changes about the models when the last step of the list has ended.
+            ChangeKind::Models(_) | ChangeKind::Field(_) | ChangeKind::Documents { .. } => Ok(()),
         }
     }
 }
@@ -333,8 +332,8 @@ impl StepChange {
             Err(change) => {
                 planned.documents = match change.kind {
                     ChangeKind::RenameCollection(_) | ChangeKind::DropCollection => {
-                        let there = is_there(odm, &change.collection).await?;
-                        Some(u64::from(there))
+                        let documents = odm.database().collection::<Document>(&change.collection);
+                        Some(documents.estimated_document_count().await?)
                     }
                     ChangeKind::Models(models) => Some(models.count(odm).await?),
                     ChangeKind::Field(_) | ChangeKind::Documents { .. } => None,

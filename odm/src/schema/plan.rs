@@ -263,7 +263,7 @@ pub enum Change {
         spec: Document,
         /// How.
         way: ReplaceWay,
-        /// What differs, and what is done, in words.
+        /// The difference and the change, in words.
         words: String,
         /// Of a unique index: the documents with the same values.
         violations: Option<Violations>,
@@ -277,7 +277,7 @@ pub enum Change {
         index: String,
         /// The name of the one that has superseded it.
         by: String,
-        /// What is done now.
+        /// The step that is made now.
         step: RetireStep,
         /// Why, in words.
         words: String,
@@ -772,7 +772,7 @@ impl Plan {
         retiring.any(|one| one.collection == collection && one.index == index && one.hidden)
     }
 
-    /// What `replace()` does about a validator that documents violate.
+    /// The change that `replace()` makes of a validator that documents violate.
     fn can_allow_both(&self, change: &Change) -> Option<String> {
         let Change::SetValidator {
             collection,

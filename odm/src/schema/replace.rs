@@ -27,7 +27,7 @@ const CANNOT_CONVERT: i32 = 359;
 /// How long a superseded index has to be unused, and then hidden, unless the application says otherwise.
 pub(super) const RETIRE_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// How an index is replaced: [`Change::ReplaceIndex`](super::Change::ReplaceIndex).
+/// The way in which an index is replaced: [`Change::ReplaceIndex`](super::Change::ReplaceIndex).
 ///
 /// ```no_run
 /// # use samples::model::*;
@@ -54,7 +54,7 @@ pub enum ReplaceWay {
     Window,
 }
 
-/// What is done with a superseded index: [`Change::RetireIndex`](super::Change::RetireIndex).
+/// A step that retires a superseded index: [`Change::RetireIndex`](super::Change::RetireIndex).
 ///
 /// ```no_run
 /// # use samples::model::*;
@@ -71,7 +71,7 @@ pub enum ReplaceWay {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RetireStep {
-    /// What the members have counted is noted, so that a later plan knows whether it was used since.
+    /// The counts of the members are stored, so that a later plan knows whether it was used since.
     Watch,
     /// It is hidden from queries, and kept up to date.
     Hide,
@@ -199,7 +199,7 @@ impl Replacement {
             }),
             ReplaceWay::Window => {
                 let mut spec = self.from.clone();
-                // What servers add to what they list.
+                // The fields that servers add to a listed index.
                 for added in ["ns", "background", "prepareUnique"] {
                     spec.remove(added);
                 }
@@ -209,7 +209,7 @@ impl Replacement {
         }
     }
 
-    /// What becomes of the index, in words.
+    /// The change of the index, in words.
     pub fn in_words(&self) -> String {
         let (old, new) = (name(&self.from), &self.index.name);
         let meanwhile = |until: &str| {
@@ -361,7 +361,7 @@ pub(super) enum ReplaceFailure {
     Duplicates(mongodb::error::Error),
     /// The server has refused a later step.
     Failed {
-        /// What became of the old index.
+        /// The state of the old index.
         outcome: String,
         error: mongodb::error::Error,
     },
@@ -421,7 +421,7 @@ impl Superseded {
     }
 }
 
-/// What is stored of a superseded index.
+/// The stored note of a superseded index.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Watched {
     /// When the members had counted this.
@@ -466,7 +466,7 @@ impl Watched {
     }
 }
 
-/// A superseded index, with what is known of its uses.
+/// A superseded index, with the counts of its uses.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Retiring {
     pub superseded: Superseded,
@@ -478,7 +478,7 @@ pub(super) struct Retiring {
 }
 
 impl Retiring {
-    /// Reads what is known of superseded indexes: one round trip for what is stored, and those of [`Usage::read`] for each collection.
+    /// Reads the notes and uses of superseded indexes: one round trip for what is stored, and those of [`Usage::read`] for each collection.
     pub async fn read(odm: &crate::Odm, all: Vec<(Superseded, Option<String>)>) -> Result<Vec<Retiring>> {
         if all.is_empty() {
             return Ok(Vec::new());
@@ -510,7 +510,7 @@ impl Retiring {
         Ok(retiring.collect())
     }
 
-    /// What is to be done next, if it is due, and in words what was found and what comes when.
+    /// The next step, if it is due, with the finding and the time of later steps in words.
     pub fn next(&self, wait: Duration) -> (Option<RetireStep>, String) {
         let Superseded { index, by, .. } = &self.superseded;
         if index == by {
@@ -603,7 +603,7 @@ impl Retiring {
     }
 }
 
-/// Carries out a step of a superseded index. Gives whether anything was changed.
+/// Executes a step of a superseded index. Gives whether anything was changed.
 pub(super) async fn retire(
     odm: &crate::Odm,
     superseded: &Superseded,

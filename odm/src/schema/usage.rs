@@ -23,14 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a client is given to find the other members.
 const DISCOVERY: Duration = Duration::from_secs(1);
 
-/// What one member has counted of one index.
+/// The uses of one index that one member has counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Count {
     pub uses: i64,
     pub since: DateTime,
 }
 
-/// What is known of the uses of the indexes of a collection.
+/// The uses of the indexes of a collection, as far as the members tell them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Usage {
     /// By the name of the index, then by the member.

@@ -492,7 +492,7 @@ mod tests {
             // Fields that were renamed are looked for by the names of before.
             assert!(properties(&both).unwrap().contains_key("a"));
         }
-        // What other programs have put beside it stays.
+        // Rules that other programs have put beside it stay.
         let beside = current(Some(doc! { "$jsonSchema": schema(1), "b": 1 }));
         let (both, _) = both_shapes(&beside, &rules(2)).unwrap();
         assert_eq!(both, doc! { "b": 1, "$or": [rules(2), rules(1)] });

@@ -240,8 +240,9 @@ impl Process {
     }
 
     fn signal(&self, name: &str) {
-        let sent = Command::new("kill")
-            .args([name, &self.0.id().to_string()])
+        // Every shell has it, and not every machine has a program of this name.
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill {name} {}", self.0.id())])
             .status();
         assert!(sent.unwrap().success());
     }

@@ -28,6 +28,8 @@ mod m0001_every_change {
         things
             .retype("b.d.t", "double", doc! { "$toDouble": ["$$value"] })
             .await?;
+        things.replace_null("t", "none").await?;
+        things.replace_null("b.d.t", 0.5).await?;
         things.remove("x").await?;
         things.remove("b.d.x").await
     }

@@ -1,4 +1,4 @@
-//! What follows from the changes of a step: copies, subsets, computed fields, the library's own declarations.
+//! The copies, subsets and computed fields that follow the changes of a step, and the library's own declarations.
 
 use odm::bson::{Document as Doc, doc};
 use odm::migrate::Step;

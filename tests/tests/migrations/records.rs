@@ -225,6 +225,76 @@ fn a_list_that_does_not_go_with_the_database_is_refused_in_words() {
     });
 }
 
+mod m0001_two_changes {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        let articles = step.collection("articles");
+        articles.add("slug", "").await?;
+        articles.rename("autor", "author").await
+    }
+}
+
+/// The same step, corrected before it was applied to its end.
+mod corrected {
+    use super::*;
+
+    pub mod m0001_two_changes {
+        use super::*;
+
+        pub async fn up(step: &Step) -> odm::Result<()> {
+            let articles = step.collection("articles");
+            articles.add("pages", 1).await?;
+            articles.rename("autor", "author").await
+        }
+    }
+}
+
+#[odm_tests::test]
+fn a_step_is_applied_once_more_with_all_of_its_changes() {
+    with_db(async |t| {
+        with_articles(&t).await;
+        let migrating = odm(&t).migrate(migrations![m0001_two_changes]);
+        migrating.up().await.unwrap();
+        // A program of the version before writes one more.
+        let old = doc! { "_id": 3, "autor": "Ann", "text": "" };
+        t.db.collection::<Doc>("articles").insert_one(old).await.unwrap();
+        assert!(migrating.up().await.unwrap().applied.is_empty());
+        let again = migrating.clone().again("m0001_two_changes").up().await.unwrap();
+        assert_eq!((again.applied.len(), again.documents), (1, 2));
+        assert_eq!(
+            articles(&t).await[2],
+            doc! { "_id": 3, "author": "Ann", "text": "", "slug": "" }
+        );
+    });
+}
+
+#[odm_tests::test]
+fn a_step_that_was_corrected_begins_anew() {
+    with_db(async |t| {
+        with_articles(&t).await;
+        // A run that has ended within the second change.
+        let taken = doc! { "_id": "m0001_two_changes", "number": 0_i64, "changes": ["other ones"] };
+        let progress = doc! { "step": "m0001_two_changes", "down": false, "change": 1_i64, "pass": 3_i64 };
+        let runner = doc! { "_id": "runner", "until": DateTime::from_millis(0), "progress": progress };
+        let stored = t.db.collection::<Doc>("_odm_migrations");
+        stored.insert_many([taken, runner]).await.unwrap();
+        use corrected::m0001_two_changes;
+        let migrated = odm(&t)
+            .migrate(migrations![m0001_two_changes])
+            .up()
+            .await
+            .unwrap();
+        assert_eq!(migrated.applied, ["m0001_two_changes"]);
+        assert!(
+            articles(&t)
+                .await
+                .iter()
+                .all(|article| article.get_i32("pages").ok() == Some(1))
+        );
+    });
+}
+
 mod m0001_unfinished {
     use super::*;
 

@@ -81,6 +81,24 @@ async fn assert_applied_once(t: &TestDb) {
 }
 
 #[odm_tests::test]
+fn a_batch_is_the_lease_the_update_and_the_commit() {
+    with_transactions(async |t| {
+        let odm = with_things(&t).await;
+        t.commands.clear();
+        odm.migrate(migrations![m0002_last]).up().await.unwrap();
+        let times = |command: &str| t.commands.times(command);
+        // The batches, the mark that the step is begun, and the one that it is done.
+        let transactions = times("commitTransaction");
+        assert!(transactions > 2);
+        // One more takes the lease, and one gives it back.
+        assert_eq!(times("findAndModify"), transactions + 1);
+        assert_eq!(times("update"), transactions + 1);
+        // The documents that need the change are counted before and after it.
+        assert_eq!(times("aggregate"), 2);
+    });
+}
+
+#[odm_tests::test]
 fn a_run_that_is_killed_at_any_moment_is_finished_by_the_next() {
     with_transactions(async |t| {
         with_things(&t).await;

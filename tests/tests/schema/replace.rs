@@ -9,7 +9,7 @@ use odm_tests::proxy::{Fate, Proxy, server};
 use odm_tests::{TestDb, with_db};
 use std::time::Duration;
 
-/// What the program declared, and what it declares in later versions.
+/// The declarations of the first version of the program, and of later ones.
 mod people {
     use odm::prelude::*;
 
@@ -364,7 +364,7 @@ fn a_superseded_index_is_watched_hidden_and_dropped() {
         assert_eq!(both.len(), 2);
         assert!(both[0] == "name_1" && both[1].starts_with("name_1~"), "{both:?}");
 
-        // What is next, and when.
+        // The next step, and its time.
         t.commands.clear();
         let plan = odm.plan().await.unwrap();
         // The last two are for the superseded index.

@@ -113,7 +113,7 @@ pub(super) enum CliCommand {
 pub(super) enum MigrateCommand {
     /// Write the step from the last snapshot to today's models, and the next snapshot. It needs no server.
     New {
-        /// What the step does, in lowercase letters, digits and `_`: `slug_of_articles`.
+        /// The purpose of the step, in lowercase letters, digits and `_`: `slug_of_articles`.
         name: String,
         /// A field or a collection that has another name now; nothing behind `=` if it was removed.
         #[arg(long, value_name = "COLLECTION.FIELD=NAME", value_parser = pair)]

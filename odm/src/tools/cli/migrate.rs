@@ -6,7 +6,8 @@ use super::json;
 use super::progress::watched;
 use super::streams::{CommandEnd, Streams};
 use crate::migrate::{Migrated, Migrating, Migrations, RunningStep};
-use crate::tools::snapshots::steps::{self, ListedSteps};
+use crate::tools::snapshots::check::{ListedSteps, check};
+use crate::tools::snapshots::steps::new_step;
 use crate::{Odm, Result};
 use mongodb::bson::Document;
 use std::collections::HashMap;
@@ -49,7 +50,7 @@ pub(super) async fn execute(
     }) = command
     {
         let mut ask = |question: &str| streams.ask(question);
-        let made = steps::new_step(odm, &folder.folder, name, renamed, &mut ask).map_err(Failure::new)?;
+        let made = new_step(odm, &folder.folder, name, renamed, &mut ask).map_err(Failure::new)?;
         return Ok(CommandEnd::new(CLEAN, &made, made.json()));
     }
     let Some(migrations) = migrations else {
@@ -58,7 +59,7 @@ pub(super) async fn execute(
         ));
     };
     if let Some(MigrateCommand::Check { folder }) = command {
-        let checked = steps::check(odm, migrations, &folder.folder).map_err(Failure::new)?;
+        let checked = check(odm, migrations, &folder.folder).map_err(Failure::new)?;
         let code = if checked.is_clean() { CLEAN } else { WRONG };
         return Ok(CommandEnd::new(code, &checked, checked.json()));
     }

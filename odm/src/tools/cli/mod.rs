@@ -182,7 +182,7 @@ pub async fn run_with<A: Into<OsString> + Clone>(
     }
 }
 
-/// What the command line is for: the handle of the application, and its [steps](crate::migrate) if it has any.
+/// The program that a command line belongs to: the handle of the application, and its [steps](crate::migrate) if it has any.
 ///
 /// ```no_run
 /// # use samples::model::*;

@@ -8,7 +8,7 @@ use mongodb::bson::{Bson, Document};
 use serde_json::{Value, json};
 use std::fmt;
 
-/// What changes from one snapshot to another. Displayed as a line for each difference.
+/// The differences of two snapshots. Displayed as a line for each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Diff {
     pub(crate) differences: Vec<Difference>,

@@ -7,6 +7,7 @@
 //! A path names a field as it is stored: `address.city`; `tags[]` is an item of an array, `prices{}` a value of a map, `[0]` a position of
 //! an array with one shape a position. The fields of an enum's variant name the variant beside their path.
 
+pub(crate) mod check;
 pub(crate) mod diff;
 mod samples;
 pub(crate) mod steps;

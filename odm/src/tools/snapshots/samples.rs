@@ -190,7 +190,7 @@ fn decoded(
             Error::Decode { path, .. } => path.clone(),
             _ => String::new(),
         };
-        // What stands within before what stands around it.
+        // Inner fields before outer ones.
         let within = leaves.iter().filter(|leaf| begins(&leaf.path, &at));
         let around = leaves
             .iter()
@@ -366,7 +366,7 @@ impl Maker<'_> {
         Some(())
     }
 
-    /// What stands in the document around it.
+    /// The fields of the document around it.
     fn flat(&mut self, path: &str, shape: Shape, bounds: &Bounds, document: &mut Document) -> Option<()> {
         match shape {
             Shape::Optional(some) => self.flat(path, some(), bounds, document),

@@ -1,7 +1,8 @@
 use super::Snapshot;
+use super::check::{ListedSteps, check};
 use super::diff::Diff;
 use super::samples;
-use super::steps::{ListedSteps, NewStep, check, new_step};
+use super::steps::{NewStep, new_step};
 use crate::Odm;
 use crate::bounds;
 use crate::geo::{LineString, Point, Polygon};
