@@ -1,5 +1,5 @@
 //! Operations of every day, each by the library and with the same guarantee by hand: claims, find-or-insert, saves, upserts in a bulk,
-//! pages backwards.
+//! pages backwards, and a step of a migration.
 
 use crate::pairs::Pairs;
 use crate::report::{Measured, Report, Single};
@@ -7,20 +7,35 @@ use crate::scenarios::{BLOCK, ONE, pairs, timed};
 use crate::{Options, Result};
 use futures::TryStreamExt;
 use mongodb::Client;
-use mongodb::bson::{doc, serialize_to_document};
+use mongodb::bson::{Document as Raw, doc, serialize_to_document};
 use mongodb::options::{ReturnDocument, UpdateOneModel, WriteModel};
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-pub const NAMES: [&str; 5] = [
+pub const NAMES: [&str; 6] = [
     "claim",
     "find or insert",
     "save",
     "bulk upserts 100",
     "page backwards",
+    STEP,
 ];
+
+const STEP: &str = "step over 100,000";
+
+/// How many documents the step changes.
+const STEPPED: i32 = 100_000;
+
+/// The target of the step: it is many transactions, with a lease in each, and may be killed.
+const TWICE: Option<f64> = Some(2.0);
+
+mod m0001_tag {
+    pub async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+        step.collection("stepped").add("tag", "new").await
+    }
+}
 
 /// The suffix of the database.
 pub const DATABASE: &str = "_everyday";
@@ -99,6 +114,10 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
                 everyday.bulk(options.rounds(150)).await,
                 "driver: bulk_write of update_one with upsert, again for those that lost a race",
             ),
+            STEP => (
+                everyday.step(options.rounds(6)).await,
+                "driver: one update_many, by hand",
+            ),
             _ => (
                 everyday.page(rounds).await,
                 "driver: find of those before, in the other order, reversed, with ties and missing values",
@@ -109,7 +128,8 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
             "page backwards" => Single::Is("driver: find with sort and limit, without ties", None),
             _ => Single::Baseline,
         };
-        report.add(Measured::of(name, baseline, ONE, single, &pairs));
+        let target = if name == STEP { TWICE } else { ONE };
+        report.add(Measured::of(name, baseline, target, single, &pairs));
     }
     Ok(())
 }
@@ -156,6 +176,44 @@ impl Everyday {
                         .await?;
                     black_box(claimed);
                 });
+                put_back().await?;
+                took
+            }
+        ))
+    }
+
+    /// The step runs at the full rate.
+    async fn step(&self, rounds: usize) -> Result<Pairs> {
+        let db = self.client.database(self.odm.database().name());
+        let (stepped, steps) = (db.collection("stepped"), db.collection::<Raw>("_odm_migrations"));
+        stepped
+            .insert_many((0..STEPPED).map(|id| doc! { "_id": id, "text": "x".repeat(100) }))
+            .await?;
+        let migrating = self.odm.migrate(odm::migrations![m0001_tag]);
+        let put_back = async || -> Result<()> {
+            stepped
+                .update_many(doc! {}, doc! { "$unset": { "tag": "" } })
+                .await?;
+            steps.delete_many(doc! {}).await?;
+            migrating.set_rate(Some(0)).await?;
+            Ok(())
+        };
+        put_back().await?;
+        Ok(pairs!(
+            rounds,
+            1,
+            |_round| {
+                let took = timed!(black_box(migrating.up().await?));
+                put_back().await?;
+                took
+            },
+            {
+                let lacks = doc! { "tag": { "$exists": false } };
+                let took = timed!(
+                    stepped
+                        .update_many(lacks, doc! { "$set": { "tag": "new" } })
+                        .await?
+                );
                 put_back().await?;
                 took
             }
