@@ -3,6 +3,7 @@
 //! [`design::Design`] is the result. It may change in any release: the program `odm` alone uses it.
 
 pub mod design;
+pub mod infer;
 pub mod kind;
 pub mod shape;
 pub mod sketch;
