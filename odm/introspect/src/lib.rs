@@ -4,4 +4,5 @@
 
 pub mod design;
 pub mod kind;
+pub mod read;
 pub mod sketch;
