@@ -5,4 +5,5 @@
 pub mod design;
 pub mod kind;
 pub mod read;
+pub mod shape;
 pub mod sketch;
