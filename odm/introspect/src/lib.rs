@@ -5,5 +5,6 @@
 pub mod design;
 pub mod infer;
 pub mod kind;
+pub mod read;
 pub mod shape;
 pub mod sketch;
