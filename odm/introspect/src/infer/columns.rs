@@ -170,6 +170,10 @@ fn of_keys<'a>(at: usize, shape: &Shape, path: &Path) -> Option<Column<'a>> {
     let keys = shape.keys.as_ref()?;
     let texts: Vec<_> = keys.distinct.kept().map(|(_, (key, _))| key).collect();
     let is_hex = texts.iter().all(|key| TextForm::of(key) == Some(TextForm::Hex));
+    // Numbers are keys of anything.
+    if texts.iter().all(|key| matches!(TextForm::of(key), Some(TextForm::Number | TextForm::Flag01))) {
+        return None;
+    }
     let values: Vec<_> = texts
         .iter()
         .filter_map(|key| {

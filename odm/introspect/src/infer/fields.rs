@@ -8,9 +8,9 @@ use crate::shape::{Shape, Value};
 /// An enumeration has at most this many different texts.
 const TEXTS: usize = 100;
 /// The texts of an enumeration are at most this long.
-const LENGTH: u64 = 48;
+const LENGTH: u64 = 80;
 /// Each text of an enumeration occurs so often, on the average.
-const REPEATED: u64 = 3;
+const REPEATED: f64 = 2.5;
 /// Fewer texts than this say nothing about their number.
 const ENOUGH: u64 = 5;
 /// The number of values that are shown.
@@ -99,7 +99,7 @@ fn is_enumeration(shape: &Shape, texts: &[(&str, u64)], form: Option<TextForm>) 
     form.is_none()
         && (1..=TEXTS).contains(&different)
         && number >= ENOUGH
-        && number >= REPEATED * different as u64
+        && number as f64 >= REPEATED * different as f64
         && shape.texts.spread().greatest <= LENGTH
         && texts.iter().all(|(text, _)| !text.contains(['\n', '/']) || different > 1)
 }

@@ -115,7 +115,8 @@ fn neighbour(holder: &Column<'_>, found: &[&HashSet<u64>], collected: &[Collecte
     }
     let mut best: Option<(u64, Neighbour)> = None;
     for ((name, prefix), of_values) in counts {
-        if of_values.len() > VALUES || of_values.len() < 2 {
+        // A value a document tells nothing.
+        if of_values.len() > VALUES || of_values.len() < 2 || of_values.len() as u64 * 2 > all {
             continue;
         }
         let mut right = 0;

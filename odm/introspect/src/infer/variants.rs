@@ -229,19 +229,22 @@ fn by_presence(
     let covered: usize = chosen.iter().map(|at| counts[*at]).sum();
     let is_one_of = chosen.len() >= 2 && covered == objects;
     if !is_one_of {
-        // A field that others come with, and never without it.
+        // A field that brings others along, or without which they are not there.
+        let is_with = |a: usize, b: usize| {
+            has.iter().all(|has| has.binary_search(&a).is_err() || has.binary_search(&b).is_ok())
+        };
         chosen = optional
             .iter()
             .copied()
-            .filter(|at| {
-                let others = optional.iter().filter(|other| {
-                    *other != at && has.iter().all(|has| {
-                        has.binary_search(at).is_ok() || has.binary_search(other).is_err()
-                    })
-                });
-                counts[*at] * 50 >= objects && others.count() >= 1
+            .filter(|at| counts[*at] * 50 >= objects)
+            .filter_map(|at| {
+                let others = || optional.iter().copied().filter(move |other| *other != at);
+                let brought = others().filter(|other| is_with(at, *other)).count();
+                let only_with = others().filter(|other| is_with(*other, at)).count();
+                (only_with > 0).then_some((brought + only_with, brought, counts[at], at))
             })
-            .max_by_key(|at| counts[*at])
+            .max()
+            .map(|(.., at)| at)
             .into_iter()
             .collect();
         chosen.first()?;
