@@ -9,6 +9,7 @@ use super::names;
 use super::probe::{self, Probes};
 use super::told;
 use crate::design::{Compared, Place, Reference, Told};
+use crate::kind::Kind;
 use crate::read::Source;
 use crate::shape::Value;
 use anyhow::Result;
@@ -432,10 +433,34 @@ fn reference(candidate: &Candidate, columns: &[Column<'_>], collected: &[Collect
     }
 }
 
+/// Whether enough values show a reference. Of an integer that was found fewer times than this, one in three could dangle unseen; of texts
+/// the name may say it, too.
+pub(super) fn is_sure(reference: &Reference, collected: &[Collected]) -> bool {
+    const SEEN: u64 = 8;
+    let field = collected
+        .iter()
+        .find(|collected| collected.facts.name == reference.from.collection)
+        .zip(reference.from.paths.first())
+        .and_then(|(collected, path)| collected.facts.root.at(path));
+    let Some(field) = field else { return true };
+    let number = |kind: Kind| field.kinds.get(&kind).copied().unwrap_or_default();
+    let integers = number(Kind::Int) + number(Kind::Long);
+    let texts = number(Kind::String);
+    let ids = number(Kind::ObjectId) + number(Kind::Uuid);
+    if ids >= integers + texts || reference.from.paths.len() > 1 {
+        return true;
+    }
+    let by_name = reference.evidence.contains(BY_NAME) && texts > integers;
+    integers + texts >= SEEN || by_name
+}
+
+/// What evidence says of a name.
+const BY_NAME: &str = ", and the name says it";
+
 fn evidence(candidate: &Candidate, looked_up: usize, from: &Column<'_>) -> String {
     let mut evidence = format!("{} of {looked_up} distinct values were found", candidate.found);
     if candidate.name >= 0.5 {
-        evidence.push_str(", and the name says it");
+        evidence.push_str(BY_NAME);
     }
     if let Some(told) = &candidate.told {
         evidence.push_str(&format!("; `{}` says which ones", told.path));
