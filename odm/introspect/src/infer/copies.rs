@@ -30,7 +30,8 @@ pub(super) fn find(
     let Some(parent) = lookup.parent() else {
         return Vec::new();
     };
-    let own = lookup.path().and_then(|path| path.names().next_back()).map(str::to_owned);
+    let own: Vec<String> =
+        lookup.paths().iter().filter_map(|path| path.names().next_back().map(str::to_owned)).collect();
     let mut pairs: Vec<(&RawDocument, &RawDocument, &RawDocument)> = Vec::new();
     for document in collected[lookup.from].kept.all() {
         lookup.each(document, &mut |holding| {
@@ -39,23 +40,34 @@ pub(super) fn find(
             }
         });
     }
-    let tried = tried(&pairs, own.as_deref());
-    let mut copies: Vec<Copied> = tried
+    let tried = tried(&pairs, &own);
+    let is_root = parent == Path::default();
+    let counted: Vec<Copied> = tried
         .into_iter()
         .filter_map(|(copy, from)| counted(by, &parent, &pairs, &copy, &from, shown))
-        .filter(|copied| is_copy(copied, parent == Path::default()))
+        .collect();
+    // An embedded document with several copies is a copy as a whole: also where most of a field that changes often are stale.
+    let is_whole = !is_root
+        && counted.iter().filter(|copied| is_same_name(copied) && is_copy(copied, is_root)).count() >= 3;
+    let mut copies: Vec<Copied> = counted
+        .into_iter()
+        .filter(|copied| is_copy(copied, is_root) || (is_whole && is_same_name(copied)))
         .collect();
     // One source for each copy: the one of the same name, or the one that is equal most often.
     copies.sort_by(|a, b| {
-        let same = |copied: &Copied| last(&copied.path) == last(&copied.from);
-        (&a.path, !same(a), b.equal, a.from.len()).cmp(&(&b.path, !same(b), a.equal, b.from.len()))
+        (&a.path, !is_same_name(a), b.equal, a.from.len()).cmp(&(
+            &b.path,
+            !is_same_name(b),
+            a.equal,
+            b.from.len(),
+        ))
     });
     copies.dedup_by(|a, b| a.path == b.path);
     copies
 }
 
 /// The candidates: paths below the holder and below the target that are equal often enough, in the first pairs.
-fn tried(pairs: &[(&RawDocument, &RawDocument, &RawDocument)], own: Option<&str>) -> Vec<(Path, Path)> {
+fn tried(pairs: &[(&RawDocument, &RawDocument, &RawDocument)], own: &[String]) -> Vec<(Path, Path)> {
     let mut equal: BTreeMap<(String, String), (usize, Path, Path)> = BTreeMap::new();
     let mut there: HashMap<String, usize> = HashMap::new();
     // Spread over all pairs: the first ones may have one target.
@@ -67,7 +79,7 @@ fn tried(pairs: &[(&RawDocument, &RawDocument, &RawDocument)], own: Option<&str>
         }
         for (path, value) in leaves(holder, false) {
             let text = path.to_string();
-            if own == Some(text.as_str()) || text == "_id" {
+            if own.contains(&text) || text == "_id" {
                 continue;
             }
             *there.entry(text.clone()).or_default() += 1;
@@ -79,7 +91,10 @@ fn tried(pairs: &[(&RawDocument, &RawDocument, &RawDocument)], own: Option<&str>
     }
     equal
         .into_iter()
-        .filter(|((copy, _), (number, ..))| *number as f64 >= 0.4 * there[copy] as f64)
+        .filter(|((copy, from), (number, ..))| {
+            let least = if last(copy) == last(from) { 0.1 } else { 0.4 };
+            *number as f64 >= least * there[copy] as f64
+        })
         .map(|(_, (_, copy, from))| (copy, from))
         .collect()
 }
@@ -186,13 +201,17 @@ fn is_copy(copied: &Copied, is_root: bool) -> bool {
     }
     let share = copied.equal as f64 / compared as f64;
     let is_many = copied.distinct as usize >= FEW && copied.commonest < 0.2;
-    if last(&copied.path) == last(&copied.from) {
+    if is_same_name(copied) {
         // In a document itself fields of one name may be equal by chance: as often as the commonest value.
         let by_chance = is_root && share < 1.0 && share < copied.commonest + 0.05;
         return share >= SAME_NAME && !by_chance;
     }
     let is_told = copied.distinct >= 4 && copied.commonest <= 0.6;
     (share >= OTHER_NAME && is_told) || (share >= SAME_NAME && is_many)
+}
+
+fn is_same_name(copied: &Copied) -> bool {
+    last(&copied.path) == last(&copied.from)
 }
 
 fn last(path: &str) -> &str {
@@ -216,8 +235,16 @@ pub(super) fn keep_best(copies: &mut Vec<Copied>, references: &[Reference]) {
             .and_then(|reference| reference.from.paths.first())
             .map_or(0, |path| path.matches('.').count())
     };
+    // A path that refers to a field itself is no copy of it.
+    copies.retain(|copied| {
+        references.iter().all(|reference| {
+            reference.from.collection != collection(copied)
+                || reference.from.paths != [copied.path.as_str()]
+                || reference.to.paths != [copied.from.as_str()]
+        })
+    });
     copies.sort_by_key(|copied| {
-        let is_other_name = last(&copied.path) != last(&copied.from);
+        let is_other_name = !is_same_name(copied);
         let depth = std::cmp::Reverse(depth(copied));
         (collection(copied), copied.path.clone(), depth, is_other_name, std::cmp::Reverse(copied.equal), copied.by)
     });

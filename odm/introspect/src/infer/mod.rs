@@ -5,6 +5,7 @@
 
 mod columns;
 mod composite;
+mod computed;
 mod copies;
 mod fields;
 mod kept;
@@ -110,6 +111,7 @@ pub async fn introspect(source: &Source) -> Result<Design> {
     let second = second::pass(source, &collected, &mut references, sure).await?;
     design.possible = references.split_off(sure);
     design.references = references;
+    design.computed = computed::find(&collected, &design.references, &second.holders, values);
     design.copies = second.copies;
     design.two_way = second.two_way;
     design.collections = collected.into_iter().map(|collected| collected.facts).collect();

@@ -62,12 +62,9 @@ impl Lookup {
         }
     }
 
-    /// The path of the reference, if it is one.
-    pub(super) fn path(&self) -> Option<&Path> {
-        match &self.paths[..] {
-            [path] => Some(path),
-            _ => None,
-        }
+    /// The paths of the reference.
+    pub(super) fn paths(&self) -> &[Path] {
+        &self.paths
     }
 
     /// Each value of the reference in a document.
