@@ -3,7 +3,10 @@
 //! [`design::Design`] is the result. It may change in any release: the program `odm` alone uses it.
 
 pub mod design;
+mod infer;
 pub mod kind;
 pub mod read;
 pub mod shape;
 pub mod sketch;
+
+pub use infer::introspect;
