@@ -9,7 +9,7 @@ use odm_tests::{TestDb, with_db};
 async fn measured(t: &TestDb, set: &str) -> Vec<Score> {
     let refused = load(&t.db, set).await;
     let source = Source::new(&t.db, ReadOptions::default());
-    let design = crate::introspect(&source).await.unwrap();
+    let design = odm_introspect::introspect(&source).await.unwrap();
     let scores = compare(&design, &json(set, "truth.json"));
     let all = std::env::var_os("ODM_TRUTH").is_some();
     println!("{}", table(set, &scores, all));

@@ -138,7 +138,11 @@ fn is_itself(from: &Column<'_>, to: &Column<'_>, collected: &[Collected]) -> boo
     }
     let (mut same, mut all) = (0_u64, 0_u64);
     for document in collected[from.collection].kept.all().take(500) {
-        let Some(own) = to.path.first(document).and_then(|own| probe::key_of(&own, to.class, to.is_hex)) else {
+        let Some(own) = to
+            .path
+            .first(document)
+            .and_then(|own| probe::key_of(&own, to.class, to.is_hex))
+        else {
             continue;
         };
         from.path.each(document, &mut |_, found| {
@@ -196,7 +200,8 @@ fn surprise(from: &Column<'_>, to: &Column<'_>) -> f64 {
         }
         Class::Text => {
             let lengths = from.shape.map(|shape| shape.texts.spread());
-            let is_code = lengths.is_none_or(|lengths| lengths.least == lengths.greatest) && from.length <= 4.0;
+            let is_code =
+                lengths.is_none_or(|lengths| lengths.least == lengths.greatest) && from.length <= 4.0;
             if is_code {
                 let possible = 26_f64.powf(from.length.max(1.0));
                 return -((to.distinct as f64 / possible).clamp(1e-6, 0.9)).ln();
@@ -215,7 +220,8 @@ fn forget_targets_that_refer(of_holder: &mut BTreeMap<usize, Vec<Candidate>>, co
             candidates.iter().any(|candidate| {
                 let to = &columns[candidate.target];
                 let is_more = to.distinct > columns[**holder].distinct;
-                is_accepted(candidate, columns) && (candidate.name >= 1.0 || (to.is_declared_unique && is_more))
+                is_accepted(candidate, columns)
+                    && (candidate.name >= 1.0 || (to.is_declared_unique && is_more))
             })
         })
         .map(|(holder, _)| *holder)
@@ -308,7 +314,11 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
         let together: f64 = if parent.is_empty() || targets.len() == 1 {
             0.0
         } else {
-            group.iter().filter(|candidate| candidate.share >= SHARE_BY_NAME).map(|one| one.surprise).sum()
+            group
+                .iter()
+                .filter(|candidate| candidate.share >= SHARE_BY_NAME)
+                .map(|one| one.surprise)
+                .sum()
         };
         let accepted: Vec<_> = group
             .into_iter()
@@ -317,11 +327,18 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
                     || is_accepted_with(candidate, columns, candidate.surprise.max(together))
             })
             .collect();
-        let Some(best) = accepted.iter().max_by(|a, b| rank(a, columns).total_cmp(&rank(b, columns))) else {
+        let Some(best) = accepted
+            .iter()
+            .max_by(|a, b| rank(a, columns).total_cmp(&rank(b, columns)))
+        else {
             continue;
         };
         let target = best.target;
-        all.extend(accepted.into_iter().filter(|candidate| candidate.target == target));
+        all.extend(
+            accepted
+                .into_iter()
+                .filter(|candidate| candidate.target == target),
+        );
     }
     all
 }

@@ -31,8 +31,9 @@ fn references<'a>(design: &'a Design, truth: &'a Value) -> (Score, Score, Matche
         let found = design
             .references
             .iter()
-            .find(|reference| !taken.contains(&reference.id) && says(reference, entry));
-        let Some(found) = found else {
+            .enumerate()
+            .find(|(at, reference)| !taken.contains(at) && says(reference, entry));
+        let Some((at, found)) = found else {
             let of = format!(
                 "{id}: {}.{} → {}.{} ({} of {} found, {} distinct)",
                 text(entry, "collection"),
@@ -46,7 +47,7 @@ fn references<'a>(design: &'a Design, truth: &'a Value) -> (Score, Score, Matche
             score.miss(of);
             continue;
         };
-        taken.insert(found.id);
+        taken.insert(at);
         matched.insert(id, found);
         score.hit();
         score.figure(&format!("{id}: found"), found.found, measured(entry, "found"));
@@ -71,8 +72,8 @@ fn references<'a>(design: &'a Design, truth: &'a Value) -> (Score, Score, Matche
         let unique = entry["measured"]["target_unique"].as_bool().map(u64::from);
         score.figure(&format!("{id}: target unique"), found.unique.into(), unique);
     }
-    for reference in &design.references {
-        if !taken.contains(&reference.id) {
+    for (at, reference) in design.references.iter().enumerate() {
+        if !taken.contains(&at) {
             let score = if holds_ids(design, reference) {
                 &mut ids
             } else {
