@@ -8,9 +8,9 @@ use crate::shape::{Shape, Value};
 /// An enumeration has at most this many different texts.
 const TEXTS: usize = 100;
 /// The texts of an enumeration are at most this long.
-const LENGTH: u64 = 48;
+const LENGTH: u64 = 80;
 /// Each text of an enumeration occurs so often, on the average.
-const REPEATED: u64 = 3;
+const REPEATED: f64 = 2.5;
 /// Fewer texts than this say nothing about their number.
 const ENOUGH: u64 = 5;
 /// The number of values that are shown.
@@ -44,10 +44,7 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
         && let Some(texts) = common
         && (enumeration || texts.len() <= SHOWN)
     {
-        field.values = texts
-            .into_iter()
-            .map(|(text, number)| (text.to_owned(), number))
-            .collect();
+        field.values = texts.into_iter().map(|(text, number)| (text.to_owned(), number)).collect();
     }
     let below = |name: &str| match path {
         "" => name.to_owned(),
@@ -85,13 +82,7 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
         && items.present() > 0
     {
         let all = items.present();
-        field.items = Some(Box::new(self::field(
-            items,
-            &format!("{path}[]"),
-            "",
-            all,
-            values,
-        )));
+        field.items = Some(Box::new(self::field(items, &format!("{path}[]"), "", all, values)));
     }
     field
 }
@@ -108,11 +99,9 @@ fn is_enumeration(shape: &Shape, texts: &[(&str, u64)], form: Option<TextForm>) 
     form.is_none()
         && (1..=TEXTS).contains(&different)
         && number >= ENOUGH
-        && number >= REPEATED * different as u64
+        && number as f64 >= REPEATED * different as f64
         && shape.texts.spread().greatest <= LENGTH
-        && texts
-            .iter()
-            .all(|(text, _)| !text.contains(['\n', '/']) || different > 1)
+        && texts.iter().all(|(text, _)| !text.contains(['\n', '/']) || different > 1)
 }
 
 /// Some values for an example.

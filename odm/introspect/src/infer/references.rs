@@ -6,11 +6,11 @@
 use super::Collected;
 use super::columns::{Class, Column};
 use super::names;
-use super::path::Path;
 use super::probe::{self, Probes};
 use super::told;
 use crate::design::{Compared, Place, Reference, Told};
 use crate::read::Source;
+use crate::shape::Value;
 use anyhow::Result;
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,6 +22,8 @@ const SHARE: f64 = 0.8;
 const SHARE_BY_NAME: f64 = 0.5;
 /// How unlikely it is that texts or integers are found by chance: the negative logarithm of the probability.
 const SURPRISE: f64 = 7.0;
+/// The same where half of the values are enough.
+const CERTAIN: f64 = 40.0;
 /// Integers are dense where a target has one in this many of its range.
 const DENSE: f64 = 1e-3;
 
@@ -58,10 +60,13 @@ pub(super) async fn find(
     for (holder, target) in pairs {
         let (share, found) = probes.share(&columns[holder], target, columns, collected);
         if found > 0 && !is_itself(&columns[holder], &columns[target], collected) {
-            let candidate = candidate(columns, collected, holder, target, share, found);
+            let is_there = |hash| probes.is_there(hash, target, columns, collected);
+            let surprise = surprise(&columns[holder], &columns[target], &is_there);
+            let candidate = candidate(columns, collected, (holder, target), (share, found), surprise);
             of_holder.entry(holder).or_default().push(candidate);
         }
     }
+    keep_one_direction(&mut of_holder, columns);
     forget_targets_that_refer(&mut of_holder, columns);
     let mut chosen = Vec::new();
     for candidates in of_holder.values_mut() {
@@ -69,7 +74,6 @@ pub(super) async fn find(
         chosen.extend(choose(candidates, columns, collected, &probes));
     }
     let chosen = of_neighbours(chosen, columns);
-    let chosen = one_direction(chosen, columns);
     let references = chosen
         .into_iter()
         .map(|candidate| reference(&candidate, columns, collected))
@@ -138,11 +142,7 @@ fn is_itself(from: &Column<'_>, to: &Column<'_>, collected: &[Collected]) -> boo
     }
     let (mut same, mut all) = (0_u64, 0_u64);
     for document in collected[from.collection].kept.all().take(500) {
-        let Some(own) = to
-            .path
-            .first(document)
-            .and_then(|own| probe::key_of(&own, to.class, to.is_hex))
-        else {
+        let Some(own) = to.path.first(document).and_then(|own| probe::key_of(&own, to.class, to.is_hex)) else {
             continue;
         };
         from.path.each(document, &mut |_, found| {
@@ -158,16 +158,14 @@ fn is_itself(from: &Column<'_>, to: &Column<'_>, collected: &[Collected]) -> boo
 fn candidate(
     columns: &[Column<'_>],
     collected: &[Collected],
-    holder: usize,
-    target: usize,
-    share: f64,
-    found: usize,
+    (holder, target): (usize, usize),
+    (share, found): (f64, usize),
+    surprise: f64,
 ) -> Candidate {
     let (from, to) = (&columns[holder], &columns[target]);
     let of_collection = names::share(&from.words, &names::words(&collected[to.collection].facts.name));
     let of_path = names::share(&from.words, &to.words);
     let name = of_collection.max(of_path);
-    let surprise = surprise(from, to) * found as f64;
     let declared = if to.is_id() {
         0.15
     } else if to.is_declared_unique {
@@ -189,25 +187,33 @@ fn candidate(
     }
 }
 
-/// How unlikely it is that one value is found by chance: the negative logarithm of the probability.
-fn surprise(from: &Column<'_>, to: &Column<'_>) -> f64 {
+/// How unlikely it is that these values are found by chance: the negative logarithm of the probability.
+fn surprise(from: &Column<'_>, to: &Column<'_>, is_there: &dyn Fn(u64) -> bool) -> f64 {
+    let found = || probe::asked(from).filter(|(hash, _)| is_there(*hash));
     match from.class {
-        Class::Id | Class::Uuid => 40.0,
+        Class::Id | Class::Uuid => 40.0 * found().count() as f64,
         Class::Int => {
             let (least, greatest) = to.numbers.unwrap_or_default();
             let range = (greatest - least + 1.0).max(1.0);
-            -((to.distinct as f64 / range).clamp(1e-9, 0.9)).ln()
+            let by_density = -((to.distinct as f64 / range).clamp(1e-9, 0.9)).ln();
+            // Small numbers are common in any field.
+            let by_size = |value: &Value| match value {
+                Value::Int(number) => (number.unsigned_abs() as f64 + 1.0).ln(),
+                _ => 0.0,
+            };
+            found().map(|(_, value)| by_size(value).min(by_density)).sum()
         }
         Class::Text => {
             let lengths = from.shape.map(|shape| shape.texts.spread());
-            let is_code =
-                lengths.is_none_or(|lengths| lengths.least == lengths.greatest) && from.length <= 4.0;
-            if is_code {
+            let is_code = lengths.is_none_or(|lengths| lengths.least == lengths.greatest) && from.length <= 4.0;
+            let each = if is_code {
                 let possible = 26_f64.powf(from.length.max(1.0));
-                return -((to.distinct as f64 / possible).clamp(1e-6, 0.9)).ln();
-            }
-            // Words are chosen from a vocabulary, not at random: each letter more makes the same word less likely.
-            (from.length * 0.35).clamp(1.0, 8.0)
+                -((to.distinct as f64 / possible).clamp(1e-6, 0.9)).ln()
+            } else {
+                // Words are chosen from a vocabulary, not at random: each letter more makes the same word less likely.
+                (from.length * 0.35).clamp(1.0, 8.0)
+            };
+            each * found().count() as f64
         }
     }
 }
@@ -220,8 +226,7 @@ fn forget_targets_that_refer(of_holder: &mut BTreeMap<usize, Vec<Candidate>>, co
             candidates.iter().any(|candidate| {
                 let to = &columns[candidate.target];
                 let is_more = to.distinct > columns[**holder].distinct;
-                is_accepted(candidate, columns)
-                    && (candidate.name >= 1.0 || (to.is_declared_unique && is_more))
+                is_accepted(candidate, columns) && (candidate.name >= 1.0 || (to.is_declared_unique && is_more))
             })
         })
         .map(|(holder, _)| *holder)
@@ -260,7 +265,8 @@ fn is_accepted_with(candidate: &Candidate, columns: &[Column<'_>], surprise: f64
             let (least, greatest) = to.numbers.unwrap_or_default();
             let is_sparse = (to.distinct as f64) < DENSE * (greatest - least + 1.0);
             if is_sparse {
-                return candidate.share >= SHARE && surprise >= SURPRISE;
+                return (candidate.share >= SHARE && surprise >= SURPRISE)
+                    || (candidate.share >= SHARE_BY_NAME && surprise >= CERTAIN);
             }
             let (from_least, from_greatest) = from.numbers.unwrap_or_default();
             let spread = (from_greatest - from_least) / (greatest - least).max(1.0);
@@ -314,32 +320,40 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
         let together: f64 = if parent.is_empty() || targets.len() == 1 {
             0.0
         } else {
-            group
-                .iter()
-                .filter(|candidate| candidate.share >= SHARE_BY_NAME)
-                .map(|one| one.surprise)
-                .sum()
+            group.iter().filter(|candidate| candidate.share >= SHARE_BY_NAME).map(|one| one.surprise).sum()
         };
+        let is_enough = |candidate: &Candidate| {
+            candidate.told.is_some() || is_accepted_with(candidate, columns, candidate.surprise.max(together))
+        };
+        // The neighbours of one that is accepted are found in the same document, also where more of them dangle.
+        let is_one = !parent.is_empty() && group.iter().any(is_enough);
         let accepted: Vec<_> = group
             .into_iter()
-            .filter(|candidate| {
-                candidate.told.is_some()
-                    || is_accepted_with(candidate, columns, candidate.surprise.max(together))
-            })
+            .filter(|candidate| is_enough(candidate) || (is_one && candidate.share >= SHARE_BY_NAME))
             .collect();
-        let Some(best) = accepted
-            .iter()
-            .max_by(|a, b| rank(a, columns).total_cmp(&rank(b, columns)))
-        else {
+        let Some(best) = accepted.iter().max_by(|a, b| rank(a, columns).total_cmp(&rank(b, columns))) else {
             continue;
         };
         let target = best.target;
-        all.extend(
-            accepted
-                .into_iter()
-                .filter(|candidate| candidate.target == target),
-        );
+        all.extend(accepted.into_iter().filter(|candidate| {
+            let is_key_of_map = columns[candidate.target].shape.is_none();
+            candidate.target == target || (parent.is_empty() && is_key_of_map)
+        }));
     }
+    // What embedded documents repeat of the document that they refer to is no target of others.
+    let holders: HashSet<(usize, String)> = all
+        .iter()
+        .filter_map(|candidate| {
+            let from = &columns[candidate.holder];
+            let parent = from.path.parent()?.to_string();
+            (!parent.is_empty()).then_some((from.collection, parent))
+        })
+        .collect();
+    all.retain(|candidate| {
+        let to = &columns[candidate.target];
+        to.is_declared_unique
+            || !to.path.parent().is_some_and(|parent| holders.contains(&(to.collection, parent.to_string())))
+    });
     all
 }
 
@@ -364,22 +378,26 @@ fn rank(candidate: &Candidate, columns: &[Column<'_>]) -> f64 {
     2.0 * is_named + declared + by_last + candidate.share
 }
 
-/// Of two columns that refer to each other, the one that is meant.
-fn one_direction(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidate> {
-    let pairs: BTreeMap<(usize, usize), f64> = chosen
-        .iter()
-        .map(|candidate| ((candidate.holder, candidate.target), rank(candidate, columns)))
+/// Of two columns that may refer to each other, one does: to the column that is declared unique, or the better one.
+fn keep_one_direction(of_holder: &mut BTreeMap<usize, Vec<Candidate>>, columns: &[Column<'_>]) {
+    let pairs: BTreeMap<(usize, usize), (bool, f64)> = of_holder
+        .values()
+        .flatten()
+        .map(|candidate| {
+            let to = &columns[candidate.target];
+            ((candidate.holder, candidate.target), (to.is_declared_unique, rank(candidate, columns)))
+        })
         .collect();
-    chosen
-        .into_iter()
-        .filter(|candidate| {
+    for candidates in of_holder.values_mut() {
+        candidates.retain(|candidate| {
             let (holder, target) = (candidate.holder, candidate.target);
             match (pairs.get(&(holder, target)), pairs.get(&(target, holder))) {
-                (Some(own), Some(other)) => own > other || (own == other && holder < target),
+                (Some(own), Some(other)) if own == other => holder < target,
+                (Some(own), Some(other)) => own > other,
                 _ => true,
             }
-        })
-        .collect()
+        });
+    }
 }
 
 fn reference(candidate: &Candidate, columns: &[Column<'_>], collected: &[Collected]) -> Reference {
@@ -426,9 +444,4 @@ fn evidence(candidate: &Candidate, looked_up: usize, from: &Column<'_>) -> Strin
         evidence.push_str("; so few may be found by chance");
     }
     evidence
-}
-
-/// The path of the document that has the last field of a column.
-pub(super) fn parent(column: &Column<'_>) -> Option<Path> {
-    column.path.parent()
 }

@@ -42,9 +42,7 @@ pub(super) fn apart(
         .iter()
         .filter(|(at, _)| {
             let collection = columns[candidates[*at].target].collection;
-            chosen
-                .iter()
-                .all(|other| columns[candidates[*other].target].collection != collection)
+            chosen.iter().all(|other| columns[candidates[*other].target].collection != collection)
         })
         .max_by_key(|(at, found)| {
             let more = found.iter().filter(|hash| left.contains(*hash)).count();
@@ -98,9 +96,8 @@ fn neighbour(holder: &Column<'_>, found: &[&HashSet<u64>], collected: &[Collecte
                 return;
             };
             let hash = key.hash();
-            let in_targets: Vec<usize> = (0..found.len())
-                .filter(|target| found[*target].contains(&hash))
-                .collect();
+            let in_targets: Vec<usize> =
+                (0..found.len()).filter(|target| found[*target].contains(&hash)).collect();
             // A value that several have says nothing about the neighbour.
             let [target] = in_targets[..] else { return };
             all += 1;
@@ -118,16 +115,14 @@ fn neighbour(holder: &Column<'_>, found: &[&HashSet<u64>], collected: &[Collecte
     }
     let mut best: Option<(u64, Neighbour)> = None;
     for ((name, prefix), of_values) in counts {
-        if of_values.len() > VALUES || of_values.len() < 2 {
+        // A value a document tells nothing.
+        if of_values.len() > VALUES || of_values.len() < 2 || of_values.len() as u64 * 2 > all {
             continue;
         }
         let mut right = 0;
         let mut values: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
         for (value, targets) in of_values {
-            let Some((target, number)) = targets
-                .into_iter()
-                .max_by_key(|(target, number)| (*number, *target))
-            else {
+            let Some((target, number)) = targets.into_iter().max_by_key(|(target, number)| (*number, *target)) else {
                 continue;
             };
             right += number;
