@@ -52,11 +52,12 @@ fn order(n: u64, customers: &[ObjectId]) -> Document {
             doc! { "sku": format!("SKU-{item:05}"), "title": format!("Item number {item}"), "quantity": (line + 1) as i32, "price": item as f64 / 100.0 }
         })
         .collect();
+    let status = ["new", "paid", "sent", "returned"][(n % 4) as usize];
     let mut order = doc! {
         "number": n as i64,
         "customer": customers[at],
         "customer_name": format!("Customer {at}"),
-        "status": ["new", "paid", "sent", "returned"][(n % 4) as usize],
+        "status": status,
         "placed_at": bson::DateTime::from_millis(1_700_000_000_000 + n as i64 * 1_000),
         "lines": lines,
         "address": { "street": format!("Street {}", n % 977), "city": format!("City {}", n % 300), "zip": format!("{:05}", n % 99_999) },
