@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     /// Write models into this folder: `mod.rs`, and one file for each collection. A file that is there stays as it is.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "against")]
+    #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// The file that says how far a reading of all documents has come; by default one in the folder for temporary files, by the server
     /// and the database. It has values of documents, and is removed when the reading has ended.
