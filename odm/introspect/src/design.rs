@@ -18,6 +18,8 @@ pub struct Design {
     pub collections: Vec<Collection>,
     /// The references that the data show, the surest first.
     pub references: Vec<Reference>,
+    /// References that few values show: a comment, and no attribute. Their numbers go on from those of `references`.
+    pub possible: Vec<Reference>,
     /// References of two collections to each other, which say the same.
     pub two_way: Vec<TwoWay>,
     /// Fields that repeat one of the document that a reference names.
@@ -422,6 +424,9 @@ impl Design {
 
     /// A reference.
     pub fn reference(&self, id: usize) -> Option<&Reference> {
-        self.references.iter().find(|reference| reference.id == id)
+        self.references
+            .iter()
+            .chain(&self.possible)
+            .find(|reference| reference.id == id)
     }
 }

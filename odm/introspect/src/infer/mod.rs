@@ -4,13 +4,19 @@
 //! asked for afterwards ([`probe`]), and a second pass counts what references find and which of their neighbours are copies.
 
 mod columns;
+mod composite;
+mod computed;
+mod copies;
 mod fields;
 mod kept;
+mod links;
 mod maps;
 mod names;
 mod path;
 mod probe;
 mod references;
+mod second;
+mod targets;
 mod told;
 mod variants;
 
@@ -90,10 +96,24 @@ pub async fn introspect(source: &Source) -> Result<Design> {
         collected.facts.root = root;
     }
     let columns = columns::all(&collected);
-    let (found, notes) = references::find(source, &columns, &collected).await?;
-    design.notes.extend(notes);
-    design.references = found;
+    let (mut found, notes) = references::find(source, &columns, &collected).await?;
     drop(columns);
+    design.notes.extend(notes);
+    found.extend(composite::find(&collected));
+    let (mut references, possible): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|reference| references::is_sure(reference, &collected));
+    references.sort_by(|a, b| b.confidence.total_cmp(&a.confidence).then_with(|| a.from.cmp(&b.from)));
+    let sure = references.len();
+    references.extend(possible);
+    for (id, reference) in references.iter_mut().enumerate() {
+        reference.id = id;
+    }
+    let second = second::pass(source, &collected, &mut references, sure).await?;
+    design.possible = references.split_off(sure);
+    design.references = references;
+    design.computed = computed::find(&collected, &design.references, &second.holders, values);
+    design.copies = second.copies;
+    design.two_way = second.two_way;
     design.collections = collected.into_iter().map(|collected| collected.facts).collect();
     design.notes.extend(source.notes());
     source.finish()?;

@@ -9,6 +9,7 @@ use super::names;
 use super::probe::{self, Probes};
 use super::told;
 use crate::design::{Compared, Place, Reference, Told};
+use crate::kind::Kind;
 use crate::read::Source;
 use crate::shape::Value;
 use anyhow::Result;
@@ -41,6 +42,8 @@ pub(super) struct Candidate {
     surprise: f64,
     score: f64,
     pub(super) told: Option<Told>,
+    /// Whether other fields of the same embedded document are found in the same collection.
+    has_neighbours: bool,
 }
 
 /// Finds the references, with what was read a second time for them.
@@ -184,6 +187,7 @@ fn candidate(
         surprise,
         score: share + 0.3 * of_collection.max(0.7 * of_path) + declared + covered,
         told: None,
+        has_neighbours: false,
     }
 }
 
@@ -258,6 +262,8 @@ fn is_accepted_with(candidate: &Candidate, columns: &[Column<'_>], surprise: f64
         Class::Id | Class::Uuid => candidate.share >= IDS || (candidate.found >= 5 && candidate.share >= 0.1),
         Class::Text => {
             let is_named = candidate.name >= 0.99;
+            // In one collection many fields have the same words.
+            let surprise = if from.collection == to.collection { surprise / 3.0 } else { surprise };
             (candidate.share >= SHARE && (surprise >= SURPRISE || candidate.name >= 0.5))
                 || (candidate.share >= SHARE_BY_NAME && is_named && surprise >= SURPRISE)
         }
@@ -335,10 +341,19 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
             continue;
         };
         let target = best.target;
-        all.extend(accepted.into_iter().filter(|candidate| {
-            let is_key_of_map = columns[candidate.target].shape.is_none();
-            candidate.target == target || (parent.is_empty() && is_key_of_map)
-        }));
+        let has_neighbours = !parent.is_empty() && targets.len() > 1;
+        all.extend(
+            accepted
+                .into_iter()
+                .filter(|candidate| {
+                    let is_key_of_map = columns[candidate.target].shape.is_none();
+                    candidate.target == target || (parent.is_empty() && is_key_of_map)
+                })
+                .map(|candidate| Candidate {
+                    has_neighbours,
+                    ..candidate
+                }),
+        );
     }
     // What embedded documents repeat of the document that they refer to is no target of others.
     let holders: HashSet<(usize, String)> = all
@@ -432,10 +447,39 @@ fn reference(candidate: &Candidate, columns: &[Column<'_>], collected: &[Collect
     }
 }
 
+/// Whether enough values show a reference. Of an integer that was found fewer times than this, one in three could dangle unseen; of texts
+/// the name may say it, too.
+pub(super) fn is_sure(reference: &Reference, collected: &[Collected]) -> bool {
+    const SEEN: u64 = 8;
+    let field = collected
+        .iter()
+        .find(|collected| collected.facts.name == reference.from.collection)
+        .zip(reference.from.paths.first())
+        .and_then(|(collected, path)| collected.facts.root.at(path));
+    let Some(field) = field else { return true };
+    let number = |kind: Kind| field.kinds.get(&kind).copied().unwrap_or_default();
+    let integers = number(Kind::Int) + number(Kind::Long);
+    let texts = number(Kind::String);
+    let ids = number(Kind::ObjectId) + number(Kind::Uuid);
+    if ids >= integers + texts || reference.from.paths.len() > 1 {
+        return true;
+    }
+    let says = [BY_NAME, BY_NEIGHBOURS].iter().any(|says| reference.evidence.contains(says));
+    integers + texts >= SEEN || (says && texts > integers)
+}
+
+/// What evidence says of a name.
+const BY_NAME: &str = ", and the name says it";
+/// What evidence says of other fields of an embedded document.
+const BY_NEIGHBOURS: &str = ", and so were the fields beside it";
+
 fn evidence(candidate: &Candidate, looked_up: usize, from: &Column<'_>) -> String {
     let mut evidence = format!("{} of {looked_up} distinct values were found", candidate.found);
     if candidate.name >= 0.5 {
-        evidence.push_str(", and the name says it");
+        evidence.push_str(BY_NAME);
+    }
+    if candidate.has_neighbours {
+        evidence.push_str(BY_NEIGHBOURS);
     }
     if let Some(told) = &candidate.told {
         evidence.push_str(&format!("; `{}` says which ones", told.path));
