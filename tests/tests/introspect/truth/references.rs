@@ -73,7 +73,7 @@ fn references<'a>(design: &'a Design, truth: &'a Value) -> (Score, Score, Matche
         score.figure(&format!("{id}: target unique"), found.unique.into(), unique);
     }
     for (at, reference) in design.references.iter().enumerate() {
-        if !taken.contains(&at) {
+        if !taken.contains(&at) && !is_unlisted(design, truth, reference) {
             let score = if holds_ids(design, reference) {
                 &mut ids
             } else {
@@ -98,6 +98,33 @@ fn spread(score: &mut Score, what: &str, found: &Spread, truth: &Value) {
         let median = truth["median"].as_u64().filter(|median| *median < 16);
         score.figure(&format!("{what}, median"), found.median, median);
     }
+}
+
+/// Objects of the publisher's schemas that the truth lists only where they are frequent: by set, the target, how the path of the object
+/// ends, and the fields that tell it. What refers to the target from such an object is right, and counts for nothing.
+const UNLISTED: [(&str, &str, &str, &[&str]); 3] = [
+    ("deliveries", "accounts", "", &["id", "login"]),
+    ("deliveries", "repositories", "", &["id", "full_name"]),
+    // In lists of pull requests a repository has two fields.
+    ("deliveries", "repositories", ".repo", &["id", "name"]),
+];
+
+fn is_unlisted(design: &Design, truth: &Value, reference: &Reference) -> bool {
+    let [path] = &reference.from.paths[..] else {
+        return false;
+    };
+    let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let object = design
+        .collection(&reference.from.collection)
+        .and_then(|collection| collection.root.at(parent));
+    let has = |name: &str| object.is_some_and(|object| object.fields.iter().any(|field| field.name == name));
+    name == "id"
+        && UNLISTED.iter().any(|(set, target, ends, fields)| {
+            text(truth, "set") == *set
+                && reference.to.collection == *target
+                && parent.ends_with(ends)
+                && fields.iter().all(|name| has(name))
+        })
 }
 
 /// Whether a reference of the truth is one by an ObjectId, a UUID or the text of one.
@@ -214,10 +241,11 @@ fn copies<'a>(design: &'a Design, truth: &'a Value, matched: &Matched<'a>) -> (S
         );
     }
     for copy in &design.copies {
-        if taken.contains(&std::ptr::from_ref(copy)) {
+        let of = design.reference(copy.by);
+        if taken.contains(&std::ptr::from_ref(copy)) || of.is_some_and(|of| is_unlisted(design, truth, of)) {
             continue;
         }
-        let by = design.reference(copy.by).map_or_else(String::new, |reference| {
+        let by = of.map_or_else(String::new, |reference| {
             format!(
                 "{} by {}.{}",
                 reference.to.collection,
