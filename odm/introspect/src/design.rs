@@ -116,8 +116,10 @@ pub struct Field {
     pub values: Vec<(String, u64)>,
     /// Whether its texts are those of an enumeration.
     pub enumeration: bool,
-    /// The fields of its embedded documents, where these are read as a struct.
+    /// The fields of its embedded documents, where these are read as a struct, in the order in which documents have them.
     pub fields: Vec<Field>,
+    /// Whether documents have these fields in several orders, so that none is that of all.
+    pub reordered: bool,
     /// The elements of its arrays.
     pub items: Option<Box<Field>>,
     /// What tells its embedded documents to be a map, and not a struct.
@@ -137,6 +139,8 @@ pub struct Map {
     pub once: u64,
     /// The numbers of keys of a map.
     pub per_map: Spread,
+    /// The length of the longest key, in characters.
+    pub key_length: u64,
     /// The evidence, as a sentence.
     pub evidence: String,
     /// The values.
