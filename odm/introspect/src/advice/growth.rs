@@ -1,8 +1,9 @@
 //! Documents and arrays that grow.
 
+use super::kinds::{Advice, Rule, Severity};
 use super::remedy::{Remedy, bound, embedded, field, model, shell_collection};
 use super::words::{bytes, count, documents, place};
-use super::{Advice, Rule, Severity, estimate, names};
+use super::{estimate, names};
 use crate::design::{Collection, CollectionKind, Design, Field};
 use crate::kind::Kind;
 

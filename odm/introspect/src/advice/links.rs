@@ -1,8 +1,9 @@
 //! References that dangle, and links whose sides disagree.
 
+use super::kinds::{Advice, Rule, Severity};
+use super::names;
 use super::remedy::{Remedy, field, holder, quoted, reference_attribute, reference_type, shell_collection};
 use super::words::{count, counted, percent, place, share};
-use super::{Advice, Rule, Severity, names};
 use crate::design::{Design, Place, Reference};
 
 /// Less sure references are not told from other values that happen to be there: what they lack is no fault.

@@ -1,9 +1,10 @@
 //! Data that are apart and read together, and collections that are one.
 
+use super::kinds::{Advice, Rule, Severity};
 use super::links::SURE;
+use super::names;
 use super::remedy::{Remedy, embedded, field, model, quoted, shell_collection};
 use super::words::{bytes, count, counted, documents, list, percent, share};
-use super::{Advice, Rule, Severity, names};
 use crate::design::{Collection, CollectionKind, Design, Reference};
 use std::collections::{BTreeMap, BTreeSet};
 
