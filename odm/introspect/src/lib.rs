@@ -4,5 +4,10 @@
 
 pub mod advice;
 pub mod design;
+mod infer;
 pub mod kind;
+pub mod read;
+pub mod shape;
 pub mod sketch;
+
+pub use infer::introspect;

@@ -188,6 +188,11 @@ impl<V> Distinct<V> {
         }
     }
 
+    /// The kept value of a hash.
+    pub fn get_mut(&mut self, hash: u64) -> Option<&mut V> {
+        self.least.get_mut(&hash)
+    }
+
     /// Whether a hash is among the kept.
     pub fn has(&self, hash: u64) -> bool {
         self.least.contains_key(&hash)
@@ -256,7 +261,7 @@ impl Common {
 }
 
 /// The number of values up to which [`Twice`] looks for a value that was seen before.
-const COMPARED: usize = 200_000;
+const COMPARED: usize = 50_000;
 
 /// Whether a value occurs twice.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -276,6 +281,11 @@ impl Twice {
             self.twice = true;
             self.seen = std::collections::HashSet::new();
         }
+    }
+
+    /// The hashes of all values, while none occurred twice and they were not too many.
+    pub fn all(&self) -> Option<&std::collections::HashSet<u64>> {
+        (!self.twice && self.seen.len() < COMPARED).then_some(&self.seen)
     }
 
     /// Adds the values of another.
