@@ -3,7 +3,7 @@
 use super::Collected;
 use super::path::Path;
 use super::targets;
-use crate::design::{Bucket, ComputedKind, Design, Field, Reference, Subset};
+use crate::design::{Bucket, Collection, ComputedKind, Design, Field, Reference, Subset};
 use crate::kind::Kind;
 use crate::shape::Value;
 use bson::{RawBsonRef, RawDocument};
@@ -168,9 +168,12 @@ pub(super) fn buckets(design: &Design) -> Vec<Bucket> {
             .iter()
             .filter_map(|index| index.keys.keys().next());
         let keys = referred.map(|reference| &reference.from.paths[0]).chain(indexed);
-        let Some(key) = keys.filter_map(|path| collection.root.at(path)).find(is_many) else {
-            continue;
-        };
+        let mut keys = keys
+            .filter_map(|path| collection.root.at(path))
+            .filter(|key| key.name != "_id")
+            .peekable();
+        let first = keys.peek().copied();
+        let shared = keys.find(is_many);
         let lengths = design.computed.iter().filter(|computed| {
             let is_top = !computed.path.contains(['.', '[', '{']);
             computed.collection == collection.name && computed.kind == ComputedKind::Length && is_top
@@ -180,6 +183,9 @@ pub(super) fn buckets(design: &Design) -> Vec<Bucket> {
                 continue;
             };
             let limit = array.lengths.as_ref().map_or(0, |lengths| lengths.greatest);
+            let Some(key) = shared.or(first.filter(|_| has_bounds(collection, array))) else {
+                continue;
+            };
             if limit >= ITEMS {
                 buckets.push(Bucket {
                     collection: collection.name.clone(),
@@ -192,4 +198,16 @@ pub(super) fn buckets(design: &Design) -> Vec<Bucket> {
         }
     }
     buckets
+}
+
+/// Whether a document has two dates beside an array of documents with a date: its first and its last.
+fn has_bounds(collection: &Collection, array: &Field) -> bool {
+    let dates = |fields: &[Field]| {
+        fields
+            .iter()
+            .filter(|field| field.only_kind() == Some(Kind::Date))
+            .count()
+    };
+    let of_items = array.items.as_deref().map_or(0, |items| dates(&items.fields));
+    of_items > 0 && dates(&collection.root.fields) >= 2
 }
