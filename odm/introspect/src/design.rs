@@ -83,6 +83,8 @@ pub struct Index {
     pub options: bson::Document,
     /// How often it was used since the server started, where the server says so.
     pub used: Option<i64>,
+    /// Its size on disk in bytes, where the server says so.
+    pub bytes: Option<u64>,
 }
 
 /// A field, an element of an array or a value of a map, over all documents that were read.
@@ -137,6 +139,8 @@ pub struct Map {
     pub keys: u64,
     /// The number of keys that occur once.
     pub once: u64,
+    /// The number of keys with a dot, and of those that begin with `$`.
+    pub awkward: u64,
     /// The numbers of keys of a map.
     pub per_map: Spread,
     /// The length of the longest key, in characters.

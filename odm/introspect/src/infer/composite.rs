@@ -27,8 +27,14 @@ pub(super) fn find(collected: &[Collected]) -> Vec<Reference> {
 
 /// The keys of several fields that a collection has.
 fn keys(to: &Collected) -> Vec<Vec<String>> {
-    let of_indexes = to.facts.indexes.iter().filter(|index| index.unique && index.keys.len() > 1);
-    let mut keys: Vec<Vec<String>> = of_indexes.map(|index| index.keys.keys().cloned().collect()).collect();
+    let of_indexes = to
+        .facts
+        .indexes
+        .iter()
+        .filter(|index| index.unique && index.keys.len() > 1);
+    let mut keys: Vec<Vec<String>> = of_indexes
+        .map(|index| index.keys.keys().cloned().collect())
+        .collect();
     if keys.is_empty() && to.whole && to.kept.is_whole() && to.kept.all().len() >= 2 * KEYS {
         keys.extend(by_data(to));
     }
@@ -40,15 +46,26 @@ fn by_data(to: &Collected) -> Option<Vec<String>> {
     let may_be = |name: &str| {
         let shape = &to.shape.fields[name];
         let in_each = shape.present() - shape.number(Kind::Null) == to.shape.present();
-        let is_key = [Kind::String, Kind::Date, Kind::Int, Kind::ObjectId].iter().any(|kind| shape.number(*kind) == shape.present());
+        let is_key = [Kind::String, Kind::Date, Kind::Int, Kind::ObjectId]
+            .iter()
+            .any(|kind| shape.number(*kind) == shape.present());
         name != "_id" && in_each && is_key && shape.twice.twice && shape.distinct.number() > 1
     };
-    let names: Vec<&String> = to.shape.fields.keys().filter(|name| may_be(name)).take(24).collect();
+    let names: Vec<&String> = to
+        .shape
+        .fields
+        .keys()
+        .filter(|name| may_be(name))
+        .take(24)
+        .collect();
     for (at, first) in names.iter().enumerate() {
         for second in &names[at + 1..] {
             let paths = [Path::parse(first), Path::parse(second)];
             let mut seen = HashSet::new();
-            let is_unique = to.kept.all().all(|document| key(document, &paths).is_some_and(|key| seen.insert(key)));
+            let is_unique = to
+                .kept
+                .all()
+                .all(|document| key(document, &paths).is_some_and(|key| seen.insert(key)));
             if is_unique {
                 return Some(vec![(*first).clone(), (*second).clone()]);
             }
@@ -58,7 +75,10 @@ fn by_data(to: &Collected) -> Option<Vec<String>> {
 }
 
 fn key(document: &bson::RawDocument, paths: &[Path]) -> Option<u64> {
-    let values: Vec<_> = paths.iter().filter_map(|path| targets::value_at(document, path)).collect();
+    let values: Vec<_> = paths
+        .iter()
+        .filter_map(|path| targets::value_at(document, path))
+        .collect();
     (values.len() == paths.len()).then(|| targets::together(&values))
 }
 
@@ -68,14 +88,23 @@ fn reference(from: &Collected, to: &Collected, names: &[String]) -> Option<Refer
     }
     let has_all = names.iter().all(|name| {
         let (mine, other) = (from.facts.root.at(name), to.facts.root.at(name));
-        mine.zip(other).is_some_and(|(mine, other)| mine.only_kind() == other.only_kind())
+        mine.zip(other)
+            .is_some_and(|(mine, other)| mine.only_kind() == other.only_kind())
     });
     if !has_all || !to.whole || !to.kept.is_whole() {
         return None;
     }
     let paths: Vec<_> = names.iter().map(|name| Path::parse(name)).collect();
-    let there: HashSet<u64> = to.kept.all().filter_map(|document| key(document, &paths)).collect();
-    let asked: HashSet<u64> = from.kept.all().filter_map(|document| key(document, &paths)).collect();
+    let there: HashSet<u64> = to
+        .kept
+        .all()
+        .filter_map(|document| key(document, &paths))
+        .collect();
+    let asked: HashSet<u64> = from
+        .kept
+        .all()
+        .filter_map(|document| key(document, &paths))
+        .collect();
     let found = asked.iter().filter(|key| there.contains(key)).count();
     let share = found as f64 / asked.len().max(1) as f64;
     if found < KEYS || share < SHARE {

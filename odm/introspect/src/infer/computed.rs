@@ -31,7 +31,14 @@ pub(super) fn find(
     let mut all = Vec::new();
     for collected in collected {
         let documents: Vec<_> = collected.kept.all().collect();
-        within(collected, &collected.facts.root, &Path::default(), &documents, shown, &mut all);
+        within(
+            collected,
+            &collected.facts.root,
+            &Path::default(),
+            &documents,
+            shown,
+            &mut all,
+        );
     }
     for reference in references {
         if let Some(holders) = holders.get(&reference.id) {
@@ -101,7 +108,11 @@ fn within(
         }
         all.extend(of_objects(&collected.facts.name, path, field, &objects, shown));
     }
-    let below = field.fields.iter().chain(field.items.as_deref()).chain(field.map.as_ref().map(|map| &*map.values));
+    let below = field
+        .fields
+        .iter()
+        .chain(field.items.as_deref())
+        .chain(field.map.as_ref().map(|map| &*map.values));
     for below in below {
         within(collected, below, &Path::parse(&below.path), documents, shown, all);
     }
@@ -127,7 +138,12 @@ fn of_objects(
     let mut names: Vec<String> = Vec::new();
     for direct in &field.fields {
         names.push(direct.name.clone());
-        names.extend(direct.fields.iter().map(|below| format!("{}.{}", direct.name, below.name)));
+        names.extend(
+            direct
+                .fields
+                .iter()
+                .map(|below| format!("{}.{}", direct.name, below.name)),
+        );
     }
     names.retain(|name| name != "_id");
     names.truncate(FIELDS * 2);
@@ -148,6 +164,15 @@ fn of_objects(
     let tried: Vec<_> = rows.iter().step_by(step).collect();
     let mut formulas = candidates(&tried, &names);
     formulas.retain(|formula| {
+        let mut different = 0;
+        // Most formulas fail at once.
+        let may_hold = tried.iter().all(|row| {
+            different += u32::from(holds(formula, row) == Some(false));
+            different <= 3 || different as usize * 5 <= tried.len()
+        });
+        if !may_hold {
+            return false;
+        }
         let (equal, different) = counted(formula, tried.iter().copied());
         equal >= 3 && equal as f64 >= 0.8 * (equal + different) as f64
     });
@@ -155,12 +180,25 @@ fn of_objects(
     for formula in formulas {
         let (equal, different) = counted(&formula, rows.iter());
         let all = equal + different;
-        let results: HashSet<String> = rows.iter().filter_map(|row| Some(row[formula.result].as_ref()?.shown())).collect();
-        if all < DOCUMENTS || (equal as f64) < SHARE * all as f64 || results.len() < RESULTS {
+        let results: HashSet<String> = rows
+            .iter()
+            .filter_map(|row| Some(row[formula.result].as_ref()?.shown()))
+            .collect();
+        let there = rows.iter().filter(|row| row[formula.result].is_some()).count() as u64;
+        if all < DOCUMENTS
+            || all * 2 < there
+            || (equal as f64) < SHARE * all as f64
+            || results.len() < RESULTS
+        {
             continue;
         }
         // Of two that fit, the one that says more of it: from more documents, and the simpler one.
-        found.push((equal as f64 - formula.of.len() as f64 * 0.1, formula, equal, different));
+        found.push((
+            equal as f64 - formula.of.len() as f64 * 0.1,
+            formula,
+            equal,
+            different,
+        ));
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut seen: HashSet<usize> = HashSet::new();
@@ -173,19 +211,31 @@ fn of_objects(
         .into_iter()
         .filter(|(_, formula, ..)| {
             // Of two fields that are the same, one is computed.
-            let is_turned = formula.kind == ComputedKind::Same && !same.insert((formula.result.min(formula.of[0]), formula.result.max(formula.of[0])));
+            let is_turned = formula.kind == ComputedKind::Same
+                && !same.insert((
+                    formula.result.min(formula.of[0]),
+                    formula.result.max(formula.of[0]),
+                ));
             !is_turned && seen.insert(formula.result)
         })
         .map(|(_, formula, equal, different)| Computed {
             collection: collection.to_owned(),
             path: format!("{before}{}", names[formula.result]),
             kind: formula.kind,
-            of: formula.of.iter().map(|at| format!("{before}{}", names[*at])).collect(),
+            of: formula
+                .of
+                .iter()
+                .map(|at| format!("{before}{}", names[*at]))
+                .collect(),
             by: None,
             separator: formula.separator.clone(),
             equal,
             different,
-            examples: if shown { examples(&formula, &rows) } else { Vec::new() },
+            examples: if shown {
+                examples(&formula, &rows)
+            } else {
+                Vec::new()
+            },
         })
         .collect()
 }
@@ -209,8 +259,10 @@ fn candidates(rows: &[&Vec<Option<Operand>>], names: &[String]) -> Vec<Formula> 
         .filter(|at| varies(rows, *at, &|operand| matches!(operand, Operand::Text(_))))
         .take(FIELDS)
         .collect();
-    let arrays = (0..names.len())
-        .filter(|at| rows.iter().any(|row| matches!(row[*at], Some(Operand::Length(_)))));
+    let arrays = (0..names.len()).filter(|at| {
+        rows.iter()
+            .any(|row| matches!(row[*at], Some(Operand::Length(_))))
+    });
     let plain = |kind: ComputedKind, result: usize, of: Vec<usize>| Formula {
         kind,
         result,
@@ -218,10 +270,23 @@ fn candidates(rows: &[&Vec<Option<Operand>>], names: &[String]) -> Vec<Formula> 
         separator: String::new(),
     };
     for at in arrays {
-        formulas.extend(numbers.iter().map(|result| plain(ComputedKind::Length, *result, vec![at])));
+        formulas.extend(
+            numbers
+                .iter()
+                .map(|result| plain(ComputedKind::Length, *result, vec![at])),
+        );
     }
     for (position, result) in numbers.iter().enumerate() {
-        formulas.extend(numbers[position + 1..].iter().map(|of| plain(ComputedKind::Same, *result.max(of), vec![*result.min(of)])));
+        formulas.extend(numbers[position + 1..].iter().map(|of| {
+            // The field further out repeats the one further in.
+            let depth = |at: usize| std::cmp::Reverse(names[at].matches('.').count());
+            let (first, second) = if depth(*of) < depth(*result) {
+                (*of, *result)
+            } else {
+                (*result, *of)
+            };
+            plain(ComputedKind::Same, second, vec![first])
+        }));
         for (at, a) in numbers.iter().enumerate() {
             for b in &numbers[at + 1..] {
                 if a == result || b == result {
@@ -290,7 +355,10 @@ fn holds(formula: &Formula, row: &[Option<Operand>]) -> Option<bool> {
     let is = |computed: f64| {
         let stored = stored.number()?;
         let error = (stored - computed).abs();
-        Some(error <= 1e-9 * stored.abs().max(computed.abs()) + if stored.fract() == 0.0 { 1e-9 } else { 1e-3 })
+        Some(
+            error
+                <= 1e-9 * stored.abs().max(computed.abs()) + if stored.fract() == 0.0 { 1e-9 } else { 1e-3 },
+        )
     };
     match formula.kind {
         ComputedKind::Same => is(first.number()?),
@@ -329,14 +397,30 @@ fn of_referrers(
     let documents: Vec<&RawDocument> = from.kept.all().collect();
     let numbers = |field: &&Field| field.kinds.keys().any(|kind| kind.is_number()) && field.name != "_id";
     let own: Vec<&Field> = to.facts.root.fields.iter().filter(numbers).collect();
-    let theirs: Vec<&Field> = from.facts.root.fields.iter().filter(numbers).collect();
+    // Each number of a referring document, by its position.
+    let theirs: Vec<(&Field, Vec<Option<f64>>)> = from
+        .facts
+        .root
+        .fields
+        .iter()
+        .filter(numbers)
+        .map(|field| {
+            let number = |document: &&RawDocument| {
+                Operand::of(document.get(field.name.as_str()).ok().flatten()?)?.number()
+            };
+            (field, documents.iter().map(number).collect())
+        })
+        .collect();
+    let none = Vec::new();
     let mut found = Vec::new();
     for field in own {
         let mut best: Option<Computed> = None;
-        let ways = std::iter::once((ComputedKind::CountOfReferrers, None)).chain(theirs.iter().flat_map(|their| {
-            [ComputedKind::SumOfReferrers, ComputedKind::AverageOfReferrers].map(|kind| (kind, Some(*their)))
+        let count = std::iter::once((ComputedKind::CountOfReferrers, None, &none));
+        let ways = count.chain(theirs.iter().flat_map(|(their, values)| {
+            [ComputedKind::SumOfReferrers, ComputedKind::AverageOfReferrers]
+                .map(|kind| (kind, Some(*their), values))
         }));
-        for (kind, their) in ways {
+        for (kind, their, values) in ways {
             let is_double = field.kinds.contains_key(&Kind::Double);
             if kind == ComputedKind::CountOfReferrers && is_double {
                 continue;
@@ -344,22 +428,36 @@ fn of_referrers(
             let (mut equal, mut different, mut examples) = (0, 0, Vec::new());
             let mut results: HashSet<u64> = HashSet::new();
             for document in to.kept.all() {
-                let stored = document.get(field.name.as_str()).ok().flatten().and_then(Operand::of);
-                let (Some(stored), Some(key)) =
-                    (stored.and_then(|stored| stored.number()), targets::value_at(document, &key))
-                else {
+                let stored = document
+                    .get(field.name.as_str())
+                    .ok()
+                    .flatten()
+                    .and_then(Operand::of);
+                let (Some(stored), Some(key)) = (
+                    stored.and_then(|stored| stored.number()),
+                    targets::value_at(document, &key),
+                ) else {
                     continue;
                 };
-                let of_key: HashSet<usize> =
-                    holders.get(&key.hash()).into_iter().flatten().map(|(at, _)| *at).collect();
-                let computed = computed(kind, their, &of_key, &documents);
+                let of_key: HashSet<usize> = holders
+                    .get(&key.hash())
+                    .into_iter()
+                    .flatten()
+                    .map(|(at, _)| *at)
+                    .collect();
+                let computed = computed(kind, &of_key, values);
                 if (stored - computed).abs() <= 1e-6 * stored.abs().max(1.0) {
                     equal += 1;
-                    if stored != 0.0 {
+                    // The sum of one number is a copy of it.
+                    let is_sum = kind == ComputedKind::CountOfReferrers || of_key.len() > 1;
+                    if stored != 0.0 && is_sum {
                         results.insert(stored.to_bits());
                     }
                 } else {
                     different += 1;
+                    if different > 20 && different > 4 * equal {
+                        break;
+                    }
                     if shown && examples.len() < 5 {
                         examples.push(format!("{}: stored {stored}, computed {computed}", key.text()));
                     }
@@ -386,16 +484,11 @@ fn of_referrers(
     found
 }
 
-fn computed(kind: ComputedKind, their: Option<&Field>, holders: &HashSet<usize>, documents: &[&RawDocument]) -> f64 {
+fn computed(kind: ComputedKind, holders: &HashSet<usize>, values: &[Option<f64>]) -> f64 {
     if kind == ComputedKind::CountOfReferrers {
         return holders.len() as f64;
     }
-    let Some(their) = their else { return 0.0 };
-    let values: Vec<f64> = holders
-        .iter()
-        .filter_map(|at| documents[*at].get(their.name.as_str()).ok().flatten())
-        .filter_map(|value| Operand::of(value)?.number())
-        .collect();
+    let values: Vec<f64> = holders.iter().filter_map(|at| values[*at]).collect();
     let sum: f64 = values.iter().sum();
     match kind {
         ComputedKind::AverageOfReferrers if !values.is_empty() => sum / values.len() as f64,
@@ -411,9 +504,13 @@ mod tests {
     use bson::{Document, RawDocumentBuf, doc};
 
     fn formulas(documents: &[Document]) -> Vec<(String, ComputedKind, Vec<String>)> {
-        let raw: Vec<_> = documents.iter().map(|document| RawDocumentBuf::try_from(document).unwrap()).collect();
+        let raw: Vec<_> = documents
+            .iter()
+            .map(|document| RawDocumentBuf::try_from(document).unwrap())
+            .collect();
         let (mut shape, mut budget) = (Shape::default(), Budget::default());
-        raw.iter().for_each(|document| shape.add_document(document, &mut budget));
+        raw.iter()
+            .for_each(|document| shape.add_document(document, &mut budget));
         let field = fields::field(&shape, "", "", documents.len() as u64, true);
         let objects: Vec<_> = raw.iter().map(|raw| &**raw).collect();
         of_objects("c", &Path::default(), &field, &objects, true)
@@ -435,7 +532,9 @@ mod tests {
             .collect();
         let found = formulas(&documents);
         let is = |path: &str, kind: ComputedKind, of: &[&str]| {
-            found.iter().any(|(found, found_kind, found_of)| found == path && *found_kind == kind && found_of == of)
+            found
+                .iter()
+                .any(|(found, found_kind, found_of)| found == path && *found_kind == kind && found_of == of)
         };
         assert!(is("total", ComputedKind::Sum, &["a", "b"]), "{found:?}");
         assert!(is("tag_count", ComputedKind::Length, &["tags"]), "{found:?}");

@@ -19,6 +19,9 @@ const SAME_NAME: f64 = 0.5;
 /// Values of another name are copies from this share on.
 const OTHER_NAME: f64 = 0.9;
 
+/// Null, as a value that is compared.
+const NULL: Value = Value::Other(0);
+
 /// The copies beside a reference.
 pub(super) fn find(
     by: usize,
@@ -30,8 +33,11 @@ pub(super) fn find(
     let Some(parent) = lookup.parent() else {
         return Vec::new();
     };
-    let own: Vec<String> =
-        lookup.paths().iter().filter_map(|path| path.names().next_back().map(str::to_owned)).collect();
+    let own: Vec<String> = lookup
+        .paths()
+        .iter()
+        .filter_map(|path| path.names().next_back().map(str::to_owned))
+        .collect();
     let mut pairs: Vec<(&RawDocument, &RawDocument, &RawDocument)> = Vec::new();
     for document in collected[lookup.from].kept.all() {
         lookup.each(document, &mut |holding| {
@@ -48,7 +54,11 @@ pub(super) fn find(
         .collect();
     // An embedded document with several copies is a copy as a whole: also where most of a field that changes often are stale.
     let is_whole = !is_root
-        && counted.iter().filter(|copied| is_same_name(copied) && is_copy(copied, is_root)).count() >= 3;
+        && counted
+            .iter()
+            .filter(|copied| is_same_name(copied) && is_copy(copied, is_root))
+            .count()
+            >= 3;
     let mut copies: Vec<Copied> = counted
         .into_iter()
         .filter(|copied| is_copy(copied, is_root) || (is_whole && is_same_name(copied)))
@@ -85,7 +95,10 @@ fn tried(pairs: &[(&RawDocument, &RawDocument, &RawDocument)], own: &[String]) -
             *there.entry(text.clone()).or_default() += 1;
             for source in sources.get(&value).into_iter().flatten() {
                 let at = (text.clone(), source.to_string());
-                equal.entry(at).or_insert_with(|| (0, path.clone(), source.clone())).0 += 1;
+                equal
+                    .entry(at)
+                    .or_insert_with(|| (0, path.clone(), source.clone()))
+                    .0 += 1;
             }
         }
     }
@@ -113,7 +126,10 @@ fn into(document: &RawDocument, path: &Path, is_target: bool, depth: usize, leav
         }
         let name: &str = name.as_ref();
         if is_target && depth > 0 && at == 0 && !name.is_empty() {
-            let is_code = name.len() <= 3 || !name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+            let is_code = name.len() <= 3
+                || !name
+                    .chars()
+                    .all(|letter| letter.is_alphanumeric() || letter == '_');
             if is_code && let Some(key) = Value::of(&RawBsonRef::String(name)) {
                 leaves.push((path.then(Step::Key), key));
             }
@@ -123,19 +139,27 @@ fn into(document: &RawDocument, path: &Path, is_target: bool, depth: usize, leav
             RawBsonRef::Document(below) if depth < 3 => into(below, &path, is_target, depth + 1, leaves),
             RawBsonRef::Array(array) if is_target => {
                 if let Some(Ok(first)) = array.into_iter().next()
-                    && let Some(value) = Value::of(&first)
+                    && let Some(value) = of(&first)
                 {
                     leaves.push((path.then(Step::Items), value));
                 }
             }
-            value => leaves.extend(Value::of(&value).map(|value| (path, value))),
+            value => leaves.extend(of(&value).map(|value| (path, value))),
         }
+    }
+}
+
+/// A value that is compared: null is one, too.
+fn of(value: &RawBsonRef<'_>) -> Option<Value> {
+    match value {
+        RawBsonRef::Null => Some(NULL),
+        value => Value::of(value),
     }
 }
 
 fn first(document: &RawDocument, path: &Path) -> Option<Value> {
     match path.first(document)? {
-        Found::Value(value) => Value::of(&value),
+        Found::Value(value) => of(&value),
         Found::Key(key) => Value::of(&RawBsonRef::String(key)),
     }
 }
@@ -162,7 +186,9 @@ fn counted(
     let mut values: HashMap<Value, u64> = HashMap::new();
     let mut sources: HashSet<Value> = HashSet::new();
     for (document, holder, target) in pairs {
-        let Some(value) = first(holder, copy) else { continue };
+        let Some(value) = first(holder, copy) else {
+            continue;
+        };
         *values.entry(value.clone()).or_default() += 1;
         let Some(source) = first(target, from) else {
             copied.lacking += 1;
@@ -175,7 +201,9 @@ fn counted(
             if shown && copied.examples.len() < 5 {
                 let id = document.get("_id").ok().flatten().and_then(|id| Value::of(&id));
                 let id = id.map_or_else(|| "…".to_owned(), |id| id.text());
-                copied.examples.push(format!("{id}: {}, {}", value.text(), source.text()));
+                copied
+                    .examples
+                    .push(format!("{id}: {}, {}", value.text(), source.text()));
             }
         }
         sources.insert(source);
@@ -241,18 +269,29 @@ pub(super) fn keep_best(copies: &mut Vec<Copied>, references: &[Reference]) {
             reference.from.collection != collection(copied)
                 || reference.from.paths != [copied.path.as_str()]
                 || reference.to.paths != [copied.from.as_str()]
+                || copied.from.ends_with("{key}")
         })
     });
     copies.sort_by_key(|copied| {
         let is_other_name = !is_same_name(copied);
         let depth = std::cmp::Reverse(depth(copied));
-        (collection(copied), copied.path.clone(), depth, is_other_name, std::cmp::Reverse(copied.equal), copied.by)
+        (
+            collection(copied),
+            copied.path.clone(),
+            depth,
+            is_other_name,
+            std::cmp::Reverse(copied.equal),
+            copied.by,
+        )
     });
     // Values of one path may refer to several collections: each has its own source.
     let mut seen: HashMap<(String, String), (String, Vec<usize>)> = HashMap::new();
     copies.retain(|copied| {
         let reference = references.iter().find(|reference| reference.id == copied.by);
-        let path = reference.and_then(|reference| reference.from.paths.first()).cloned().unwrap_or_default();
+        let path = reference
+            .and_then(|reference| reference.from.paths.first())
+            .cloned()
+            .unwrap_or_default();
         let first = seen
             .entry((collection(copied), copied.path.clone()))
             .or_insert_with(|| (path.clone(), Vec::new()));

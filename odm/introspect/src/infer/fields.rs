@@ -44,7 +44,10 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
         && let Some(texts) = common
         && (enumeration || texts.len() <= SHOWN)
     {
-        field.values = texts.into_iter().map(|(text, number)| (text.to_owned(), number)).collect();
+        field.values = texts
+            .into_iter()
+            .map(|(text, number)| (text.to_owned(), number))
+            .collect();
     }
     let below = |name: &str| match path {
         "" => name.to_owned(),
@@ -83,7 +86,13 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
         && items.present() > 0
     {
         let all = items.present();
-        field.items = Some(Box::new(self::field(items, &format!("{path}[]"), "", all, values)));
+        field.items = Some(Box::new(self::field(
+            items,
+            &format!("{path}[]"),
+            "",
+            all,
+            values,
+        )));
     }
     field
 }
@@ -102,7 +111,9 @@ fn is_enumeration(shape: &Shape, texts: &[(&str, u64)], form: Option<TextForm>) 
         && number >= ENOUGH
         && number as f64 >= REPEATED * different as f64
         && shape.texts.spread().greatest <= LENGTH
-        && texts.iter().all(|(text, _)| !text.contains(['\n', '/']) || different > 1)
+        && texts
+            .iter()
+            .all(|(text, _)| !text.contains(['\n', '/']) || different > 1)
 }
 
 /// Some values for an example.

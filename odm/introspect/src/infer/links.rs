@@ -28,7 +28,12 @@ pub(super) fn find(
                 continue;
             }
             let of_a = pairs(&lookups[at].0, &b.to.paths[0], collected);
-            let turned = |pairs: Pairs| pairs.into_iter().map(|(own, other)| (other, own)).collect::<Pairs>();
+            let turned = |pairs: Pairs| {
+                pairs
+                    .into_iter()
+                    .map(|(own, other)| (other, own))
+                    .collect::<Pairs>()
+            };
             let of_b = turned(pairs(&lookups[other].0, &a.to.paths[0], collected));
             let agree = of_a.intersection(&of_b).count();
             let least = of_a.len().min(of_b.len());

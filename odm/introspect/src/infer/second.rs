@@ -79,7 +79,9 @@ pub(super) async fn pass(
         reference.per_target = of_targets.spread();
         reference.examples = fields::examples(dangling.iter(), shown);
         if *is_sure {
-            second.copies.extend(copies::find(reference.id, lookup, targets, collected, shown));
+            second
+                .copies
+                .extend(copies::find(reference.id, lookup, targets, collected, shown));
             second.holders.insert(reference.id, holders);
         }
     }

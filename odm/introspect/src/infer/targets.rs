@@ -39,7 +39,11 @@ pub(super) struct Holding<'a> {
 
 impl Lookup {
     pub(super) fn new(reference: &Reference, collected: &[Collected]) -> Option<Self> {
-        let at = |name: &str| collected.iter().position(|collected| collected.facts.name == name);
+        let at = |name: &str| {
+            collected
+                .iter()
+                .position(|collected| collected.facts.name == name)
+        };
         let told = reference.told.clone().and_then(|told| {
             let name = told.path.rsplit('.').next()?.to_owned();
             Some((name, told))
@@ -47,7 +51,12 @@ impl Lookup {
         Some(Self {
             from: at(&reference.from.collection)?,
             to: at(&reference.to.collection)?,
-            paths: reference.from.paths.iter().map(|path| Path::parse(path)).collect(),
+            paths: reference
+                .from
+                .paths
+                .iter()
+                .map(|path| Path::parse(path))
+                .collect(),
             targets: reference.to.paths.iter().map(|path| Path::parse(path)).collect(),
             is_hex: reference.compared == Compared::Hex,
             told,
@@ -71,10 +80,17 @@ impl Lookup {
     pub(super) fn each<'a>(&self, document: &'a RawDocument, visit: &mut dyn FnMut(Holding<'a>)) {
         if let [path] = &self.paths[..] {
             path.each(document, &mut |parent, found| {
-                if self.told.as_ref().is_some_and(|(name, told)| !is_told(parent, name, told)) {
+                if self
+                    .told
+                    .as_ref()
+                    .is_some_and(|(name, told)| !is_told(parent, name, told))
+                {
                     return;
                 }
-                if matches!(found, Found::Value(RawBsonRef::Document(_) | RawBsonRef::Array(_))) {
+                if matches!(
+                    found,
+                    Found::Value(RawBsonRef::Document(_) | RawBsonRef::Array(_))
+                ) {
                     return;
                 }
                 let value = probe::key_of(&found, Class::Id, self.is_hex).filter(|value| !is_empty(value));
@@ -86,7 +102,11 @@ impl Lookup {
             });
             return;
         }
-        let values: Vec<_> = self.paths.iter().filter_map(|path| value_at(document, path)).collect();
+        let values: Vec<_> = self
+            .paths
+            .iter()
+            .filter_map(|path| value_at(document, path))
+            .collect();
         if values.is_empty() {
             return;
         }
@@ -107,7 +127,11 @@ impl Lookup {
             });
             return keys;
         }
-        let values: Vec<_> = self.targets.iter().filter_map(|path| value_at(document, path)).collect();
+        let values: Vec<_> = self
+            .targets
+            .iter()
+            .filter_map(|path| value_at(document, path))
+            .collect();
         if values.len() == self.targets.len() {
             vec![together(&values)]
         } else {
@@ -117,7 +141,9 @@ impl Lookup {
 }
 
 fn is_told(parent: &RawDocument, name: &str, told: &Told) -> bool {
-    let Ok(text) = parent.get_str(name) else { return false };
+    let Ok(text) = parent.get_str(name) else {
+        return false;
+    };
     let own = match text.rsplit_once('/') {
         Some((before, _)) if told.prefix => format!("{before}/"),
         _ => text.to_owned(),
@@ -169,7 +195,10 @@ pub(super) async fn documents(
     let mut all: BTreeMap<(usize, Vec<String>), std::rc::Rc<Targets>> = BTreeMap::new();
     let mut of_lookups = Vec::new();
     for (lookup, _) in lookups {
-        let at = (lookup.to, lookup.targets.iter().map(Path::to_string).collect::<Vec<_>>());
+        let at = (
+            lookup.to,
+            lookup.targets.iter().map(Path::to_string).collect::<Vec<_>>(),
+        );
         if let Some(targets) = all.get(&at) {
             of_lookups.push(targets.clone());
             continue;
@@ -179,14 +208,25 @@ pub(super) async fn documents(
         if to.whole && to.kept.is_whole() {
             for document in to.kept.all() {
                 for key in lookup.keys_of(document) {
-                    targets.documents.entry(key).or_insert_with(|| document.to_owned());
+                    targets
+                        .documents
+                        .entry(key)
+                        .or_insert_with(|| document.to_owned());
                 }
             }
         } else {
             let same = lookups
                 .iter()
                 .filter(|(other, _)| other.to == lookup.to && other.targets == lookup.targets);
-            let wanted = wanted(same, collected, if to.facts.sizes.mean as u64 > LARGE { KEYS / 10 } else { KEYS });
+            let wanted = wanted(
+                same,
+                collected,
+                if to.facts.sizes.mean as u64 > LARGE {
+                    KEYS / 10
+                } else {
+                    KEYS
+                },
+            );
             let found = found(source, to, lookup, &wanted).await?;
             for document in found {
                 for key in lookup.keys_of(&document) {
@@ -235,7 +275,11 @@ async fn found(
     let name = &to.facts.name;
     let first = lookup.targets[0].to_string();
     let is_indexed = first == "_id"
-        || to.facts.indexes.iter().any(|index| index.keys.keys().next().is_some_and(|key| *key == first));
+        || to
+            .facts
+            .indexes
+            .iter()
+            .any(|index| index.keys.keys().next().is_some_and(|key| *key == first));
     if is_indexed {
         let mut values: Vec<Bson> = Vec::new();
         for value in wanted.values() {
@@ -248,7 +292,11 @@ async fn found(
     let mut documents = Vec::new();
     source
         .scan(name, &[], &mut |document| {
-            if lookup.keys_of(document).iter().any(|key| wanted.contains_key(key)) {
+            if lookup
+                .keys_of(document)
+                .iter()
+                .any(|key| wanted.contains_key(key))
+            {
                 documents.push(document.to_owned());
             }
         })
