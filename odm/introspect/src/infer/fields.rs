@@ -67,6 +67,7 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
                 } else {
                     Vec::new()
                 },
+                ..Map::default()
             });
         }
         None => {
