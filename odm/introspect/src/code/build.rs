@@ -190,11 +190,15 @@ impl<'d> Builder<'d> {
             [Kind::Object] => self.document(at, field),
             [Kind::Array] => self.list(at, field),
             [Kind::String] if self.is_enumeration(at, field) => self.enumeration(at, field),
+            [Kind::Int, Kind::Long] if field.wide => {
+                self.models.wide.insert((at.collection.name.clone(), field.path.clone()));
+                Type::Plain(Plain::I64)
+            }
             [Kind::Int, Kind::Long] => self.helper(Helper::Integer),
             [kind] => Plain::of(*kind).map_or(Type::Any, Type::Plain),
             kinds if kinds.contains(&Kind::Array) || kinds.contains(&Kind::Other) => Type::Any,
             kinds if kinds.contains(&Kind::Object) && (field.map.is_some() || field.fields.is_empty()) => Type::Any,
-            [Kind::Int | Kind::Long, Kind::Double] | [Kind::Int, Kind::Long, Kind::Double] => {
+            [Kind::Int, Kind::Double] | [Kind::Int, Kind::Long, Kind::Double] if !field.wide => {
                 self.helper(Helper::Integer);
                 self.helper(Helper::Number)
             }
@@ -224,7 +228,7 @@ impl<'d> Builder<'d> {
 
     fn map(&mut self, at: At<'d>, field: &'d Field, map: &'d crate::design::Map) -> Type {
         // A key with a dot or a `$` can be read, and odm refuses to write it.
-        if map.examples.iter().any(|key| !can_be_declared(key)) {
+        if map.dotted || map.examples.iter().any(|key| !can_be_declared(key)) {
             return Type::AnyDocument;
         }
         let values = &map.values;
@@ -294,7 +298,10 @@ impl<'d> Builder<'d> {
         let mut variants: Vec<(String, Type)> = Vec::new();
         let has = |kind: Kind| kinds.contains(&kind);
         let numbers = [Kind::Int, Kind::Long].iter().filter(|kind| has(**kind)).count();
-        if numbers == 2 {
+        if numbers == 2 && field.wide {
+            self.models.wide.insert((at.collection.name.clone(), field.path.clone()));
+            variants.push(("Integer".to_owned(), Type::Plain(Plain::I64)));
+        } else if numbers == 2 {
             variants.push(("Integer".to_owned(), self.helper(Helper::Integer)));
         }
         for kind in kinds {

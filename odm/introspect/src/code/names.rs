@@ -12,14 +12,14 @@ const KEYWORDS: [&str; 52] = [
 ];
 
 /// Names of types that the written code uses, and those of the prelude of Rust.
-const TAKEN: [&str; 64] = [
+const TAKEN: [&str; 65] = [
     "Any", "Arc", "Average", "BTreeMap", "Binary", "Bson", "Box", "Change", "Clone", "Collection", "Copy",
     "DateTime", "Debug", "Decimal128", "Default", "Deferred", "Document", "Drop", "Embed", "Eq", "Err",
     "Error", "Filter", "Fn", "FnMut", "FnOnce", "From", "FromNew", "HashMap", "Into", "Iterator", "LoadRefs",
     "Model", "None", "ObjectId", "Odm", "Ok", "Option", "Ord", "OrNull", "PartialEq", "PartialOrd", "Paths",
     "Pattern", "Projection", "ReadOptions", "Ref", "Regex", "RequestQuery", "Result", "Row", "Self", "Send",
     "Sized", "Some", "String", "Sync", "Timestamp", "ToOwned", "ToString", "Uuid", "Vec", "WriteOptions",
-    "Integer",
+    "Integer", "Number",
 ];
 
 /// The words of a stored name: `inShape`, `in_shape` and `in-shape` have the same.
