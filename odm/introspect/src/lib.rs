@@ -6,7 +6,9 @@ pub mod advice;
 pub mod design;
 mod infer;
 pub mod kind;
+pub mod no_values;
 pub mod read;
+pub mod report;
 pub mod shape;
 pub mod sketch;
 

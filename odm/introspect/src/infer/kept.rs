@@ -25,13 +25,20 @@ impl Kept {
         let id = document.get("_id").ok().flatten();
         let at = (hash(&format!("{id:?}")), self.seen);
         let is_full = self.documents.len() >= DOCUMENTS || self.bytes >= BYTES;
-        if is_full && self.documents.last_key_value().is_none_or(|(greatest, _)| at > *greatest) {
+        if is_full
+            && self
+                .documents
+                .last_key_value()
+                .is_none_or(|(greatest, _)| at > *greatest)
+        {
             return;
         }
         self.bytes += document.as_bytes().len();
         self.documents.insert(at, document.to_owned());
         while self.documents.len() > DOCUMENTS || (self.bytes > BYTES && self.documents.len() > 1) {
-            let Some((_, removed)) = self.documents.pop_last() else { break };
+            let Some((_, removed)) = self.documents.pop_last() else {
+                break;
+            };
             self.bytes -= removed.as_bytes().len();
         }
     }

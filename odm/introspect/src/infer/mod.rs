@@ -63,7 +63,9 @@ pub async fn introspect(source: &Source) -> Result<Design> {
     let mut collected = Vec::new();
     let mut codes = HashSet::new();
     for mut facts in source.collections().await? {
-        let gathered = source.gather(&facts, &mut |pass: &mut Pass, document| pass.add(document)).await?;
+        let gathered = source
+            .gather(&facts, &mut |pass: &mut Pass, document| pass.add(document))
+            .await?;
         let mut pass = gathered.made;
         facts.read = gathered.read;
         facts.sizes = pass.sizes.spread();

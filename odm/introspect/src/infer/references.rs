@@ -142,7 +142,11 @@ fn is_itself(from: &Column<'_>, to: &Column<'_>, collected: &[Collected]) -> boo
     }
     let (mut same, mut all) = (0_u64, 0_u64);
     for document in collected[from.collection].kept.all().take(500) {
-        let Some(own) = to.path.first(document).and_then(|own| probe::key_of(&own, to.class, to.is_hex)) else {
+        let Some(own) = to
+            .path
+            .first(document)
+            .and_then(|own| probe::key_of(&own, to.class, to.is_hex))
+        else {
             continue;
         };
         from.path.each(document, &mut |_, found| {
@@ -205,7 +209,8 @@ fn surprise(from: &Column<'_>, to: &Column<'_>, is_there: &dyn Fn(u64) -> bool) 
         }
         Class::Text => {
             let lengths = from.shape.map(|shape| shape.texts.spread());
-            let is_code = lengths.is_none_or(|lengths| lengths.least == lengths.greatest) && from.length <= 4.0;
+            let is_code =
+                lengths.is_none_or(|lengths| lengths.least == lengths.greatest) && from.length <= 4.0;
             let each = if is_code {
                 let possible = 26_f64.powf(from.length.max(1.0));
                 -((to.distinct as f64 / possible).clamp(1e-6, 0.9)).ln()
@@ -226,7 +231,8 @@ fn forget_targets_that_refer(of_holder: &mut BTreeMap<usize, Vec<Candidate>>, co
             candidates.iter().any(|candidate| {
                 let to = &columns[candidate.target];
                 let is_more = to.distinct > columns[**holder].distinct;
-                is_accepted(candidate, columns) && (candidate.name >= 1.0 || (to.is_declared_unique && is_more))
+                is_accepted(candidate, columns)
+                    && (candidate.name >= 1.0 || (to.is_declared_unique && is_more))
             })
         })
         .map(|(holder, _)| *holder)
@@ -320,7 +326,11 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
         let together: f64 = if parent.is_empty() || targets.len() == 1 {
             0.0
         } else {
-            group.iter().filter(|candidate| candidate.share >= SHARE_BY_NAME).map(|one| one.surprise).sum()
+            group
+                .iter()
+                .filter(|candidate| candidate.share >= SHARE_BY_NAME)
+                .map(|one| one.surprise)
+                .sum()
         };
         let is_enough = |candidate: &Candidate| {
             candidate.told.is_some() || is_accepted_with(candidate, columns, candidate.surprise.max(together))
@@ -331,7 +341,10 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
             .into_iter()
             .filter(|candidate| is_enough(candidate) || (is_one && candidate.share >= SHARE_BY_NAME))
             .collect();
-        let Some(best) = accepted.iter().max_by(|a, b| rank(a, columns).total_cmp(&rank(b, columns))) else {
+        let Some(best) = accepted
+            .iter()
+            .max_by(|a, b| rank(a, columns).total_cmp(&rank(b, columns)))
+        else {
             continue;
         };
         let target = best.target;
@@ -352,7 +365,10 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
     all.retain(|candidate| {
         let to = &columns[candidate.target];
         to.is_declared_unique
-            || !to.path.parent().is_some_and(|parent| holders.contains(&(to.collection, parent.to_string())))
+            || !to
+                .path
+                .parent()
+                .is_some_and(|parent| holders.contains(&(to.collection, parent.to_string())))
     });
     all
 }
@@ -385,7 +401,10 @@ fn keep_one_direction(of_holder: &mut BTreeMap<usize, Vec<Candidate>>, columns: 
         .flatten()
         .map(|candidate| {
             let to = &columns[candidate.target];
-            ((candidate.holder, candidate.target), (to.is_declared_unique, rank(candidate, columns)))
+            (
+                (candidate.holder, candidate.target),
+                (to.is_declared_unique, rank(candidate, columns)),
+            )
         })
         .collect();
     for candidates in of_holder.values_mut() {

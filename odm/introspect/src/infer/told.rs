@@ -42,7 +42,9 @@ pub(super) fn apart(
         .iter()
         .filter(|(at, _)| {
             let collection = columns[candidates[*at].target].collection;
-            chosen.iter().all(|other| columns[candidates[*other].target].collection != collection)
+            chosen
+                .iter()
+                .all(|other| columns[candidates[*other].target].collection != collection)
         })
         .max_by_key(|(at, found)| {
             let more = found.iter().filter(|hash| left.contains(*hash)).count();
@@ -96,8 +98,9 @@ fn neighbour(holder: &Column<'_>, found: &[&HashSet<u64>], collected: &[Collecte
                 return;
             };
             let hash = key.hash();
-            let in_targets: Vec<usize> =
-                (0..found.len()).filter(|target| found[*target].contains(&hash)).collect();
+            let in_targets: Vec<usize> = (0..found.len())
+                .filter(|target| found[*target].contains(&hash))
+                .collect();
             // A value that several have says nothing about the neighbour.
             let [target] = in_targets[..] else { return };
             all += 1;
@@ -122,7 +125,10 @@ fn neighbour(holder: &Column<'_>, found: &[&HashSet<u64>], collected: &[Collecte
         let mut right = 0;
         let mut values: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
         for (value, targets) in of_values {
-            let Some((target, number)) = targets.into_iter().max_by_key(|(target, number)| (*number, *target)) else {
+            let Some((target, number)) = targets
+                .into_iter()
+                .max_by_key(|(target, number)| (*number, *target))
+            else {
                 continue;
             };
             right += number;

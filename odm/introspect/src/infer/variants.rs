@@ -19,7 +19,10 @@ pub(super) fn find(root: &mut Field, documents: &[&RawDocument]) {
 fn visit(field: &mut Field, objects: &[&RawDocument]) {
     field.variants = of(field, objects);
     for below in &mut field.fields {
-        let values: Vec<_> = objects.iter().filter_map(|object| object.get(below.name.as_str()).ok()?).collect();
+        let values: Vec<_> = objects
+            .iter()
+            .filter_map(|object| object.get(below.name.as_str()).ok()?)
+            .collect();
         into(below, &values);
     }
 }
@@ -68,8 +71,9 @@ fn of(field: &Field, objects: &[&RawDocument]) -> Vec<Variants> {
     for has in &has {
         has.iter().for_each(|at| counts[*at] += 1);
     }
-    let optional: Vec<usize> =
-        (0..names.len()).filter(|at| counts[*at] > 0 && counts[*at] < objects.len()).collect();
+    let optional: Vec<usize> = (0..names.len())
+        .filter(|at| counts[*at] > 0 && counts[*at] < objects.len())
+        .collect();
     if optional.is_empty() {
         return Vec::new();
     }
@@ -126,7 +130,10 @@ fn by_tag(
                 continue;
             }
             for members in groups.values() {
-                let there = members.iter().filter(|member| has[**member].binary_search(at).is_ok()).count();
+                let there = members
+                    .iter()
+                    .filter(|member| has[**member].binary_search(at).is_ok())
+                    .count();
                 left += doubt(there, members.len());
                 // A group of few explains by chance.
                 if there > 0 && members.len() < 3 && groups.len() > objects.len() / 4 {
@@ -151,7 +158,14 @@ fn by_tag(
             kinds: groups
                 .into_iter()
                 .map(|(value, members)| {
-                    kind(value.unwrap_or("(missing)").to_owned(), &members, names, has, counts, objects.len())
+                    kind(
+                        value.unwrap_or("(missing)").to_owned(),
+                        &members,
+                        names,
+                        has,
+                        counts,
+                        objects.len(),
+                    )
                 })
                 .collect(),
             tag: Some(tag),
@@ -187,7 +201,10 @@ fn kind(
 ) -> Variant {
     let (mut always, mut sometimes) = (Vec::new(), Vec::new());
     for (at, name) in names.iter().enumerate() {
-        let there = members.iter().filter(|member| has[**member].binary_search(&at).is_ok()).count();
+        let there = members
+            .iter()
+            .filter(|member| has[**member].binary_search(&at).is_ok())
+            .count();
         if counts[at] == objects || there == 0 {
             continue;
         }
@@ -231,7 +248,8 @@ fn by_presence(
     if !is_one_of {
         // A field that brings others along, or without which they are not there.
         let is_with = |a: usize, b: usize| {
-            has.iter().all(|has| has.binary_search(&a).is_err() || has.binary_search(&b).is_ok())
+            has.iter()
+                .all(|has| has.binary_search(&a).is_err() || has.binary_search(&b).is_ok())
         };
         chosen = optional
             .iter()
@@ -251,7 +269,10 @@ fn by_presence(
     }
     let mut groups: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (at, has) in has.iter().enumerate() {
-        let group = chosen.iter().copied().find(|field| has.binary_search(field).is_ok());
+        let group = chosen
+            .iter()
+            .copied()
+            .find(|field| has.binary_search(field).is_ok());
         groups.entry(group).or_default().push(at);
     }
     let own: BTreeSet<&str> = chosen.iter().map(|at| names[*at]).collect();
@@ -277,9 +298,13 @@ mod tests {
     use bson::{Document, RawDocumentBuf, doc};
 
     fn variants(documents: &[Document]) -> Vec<Variants> {
-        let raw: Vec<_> = documents.iter().map(|document| RawDocumentBuf::try_from(document).unwrap()).collect();
+        let raw: Vec<_> = documents
+            .iter()
+            .map(|document| RawDocumentBuf::try_from(document).unwrap())
+            .collect();
         let (mut shape, mut budget) = (Shape::default(), Budget::default());
-        raw.iter().for_each(|document| shape.add_document(document, &mut budget));
+        raw.iter()
+            .for_each(|document| shape.add_document(document, &mut budget));
         let mut field = fields::field(&shape, "", "", documents.len() as u64, true);
         find(&mut field, &raw.iter().map(|raw| &**raw).collect::<Vec<_>>());
         field.variants
@@ -298,13 +323,22 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].tag.as_deref(), Some("type"));
         let square = found[0].kinds.iter().find(|kind| kind.value == "square").unwrap();
-        assert_eq!((square.number, &square.always[..], &square.sometimes[..]), (20, &["side".to_owned()][..], &["label".to_owned()][..]));
+        assert_eq!(
+            (square.number, &square.always[..], &square.sometimes[..]),
+            (20, &["side".to_owned()][..], &["label".to_owned()][..])
+        );
     }
 
     #[test]
     fn one_of_two_fields_is_a_variant_without_a_tag() {
         let documents: Vec<_> = (0..20)
-            .map(|at| if at % 2 == 0 { doc! { "a": at } } else { doc! { "b": at } })
+            .map(|at| {
+                if at % 2 == 0 {
+                    doc! { "a": at }
+                } else {
+                    doc! { "b": at }
+                }
+            })
             .collect();
         assert_eq!(variants(&documents)[0].by_presence, ["a", "b"]);
     }
