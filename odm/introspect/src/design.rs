@@ -18,6 +18,8 @@ pub struct Design {
     pub collections: Vec<Collection>,
     /// The references that the data show, the surest first.
     pub references: Vec<Reference>,
+    /// References that few values show: a comment, and no attribute. Their numbers go on from those of `references`.
+    pub possible: Vec<Reference>,
     /// References of two collections to each other, which say the same.
     pub two_way: Vec<TwoWay>,
     /// Fields that repeat one of the document that a reference names.
@@ -114,8 +116,10 @@ pub struct Field {
     pub values: Vec<(String, u64)>,
     /// Whether its texts are those of an enumeration.
     pub enumeration: bool,
-    /// The fields of its embedded documents, where these are read as a struct.
+    /// The fields of its embedded documents, where these are read as a struct, in the order in which documents have them.
     pub fields: Vec<Field>,
+    /// Whether documents have these fields in several orders, so that none is that of all.
+    pub reordered: bool,
     /// The elements of its arrays.
     pub items: Option<Box<Field>>,
     /// What tells its embedded documents to be a map, and not a struct.
@@ -137,6 +141,8 @@ pub struct Map {
     pub awkward: u64,
     /// The numbers of keys of a map.
     pub per_map: Spread,
+    /// The length of the longest key, in characters.
+    pub key_length: u64,
     /// The evidence, as a sentence.
     pub evidence: String,
     /// The values.
@@ -420,6 +426,9 @@ impl Design {
 
     /// A reference.
     pub fn reference(&self, id: usize) -> Option<&Reference> {
-        self.references.iter().find(|reference| reference.id == id)
+        self.references
+            .iter()
+            .chain(&self.possible)
+            .find(|reference| reference.id == id)
     }
 }

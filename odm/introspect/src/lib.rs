@@ -3,6 +3,7 @@
 //! [`design::Design`] is the result. It may change in any release: the program `odm` alone uses it.
 
 pub mod advice;
+pub mod code;
 pub mod design;
 mod infer;
 pub mod kind;

@@ -71,6 +71,7 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
                 } else {
                     Vec::new()
                 },
+                ..Map::default()
             });
         }
         None => {

@@ -65,11 +65,6 @@ impl Path {
         self.0.iter().all(|step| matches!(step, Step::Field(_)))
     }
 
-    /// Whether its last step is a field.
-    pub(super) fn ends_in_field(&self) -> bool {
-        matches!(self.0.last(), Some(Step::Field(_)))
-    }
-
     /// The path of the document that has its last field; `None` behind an array of values or a map of them.
     pub(super) fn parent(&self) -> Option<Self> {
         let (last, before) = self.0.split_last()?;

@@ -9,6 +9,7 @@ use super::names;
 use super::probe::{self, Probes};
 use super::told;
 use crate::design::{Compared, Place, Reference, Told};
+use crate::kind::Kind;
 use crate::read::Source;
 use crate::shape::Value;
 use anyhow::Result;
@@ -41,6 +42,8 @@ pub(super) struct Candidate {
     surprise: f64,
     score: f64,
     pub(super) told: Option<Told>,
+    /// Whether other fields of the same embedded document are found in the same collection.
+    has_neighbours: bool,
 }
 
 /// Finds the references, with what was read a second time for them.
@@ -188,6 +191,7 @@ fn candidate(
         surprise,
         score: share + 0.3 * of_collection.max(0.7 * of_path) + declared + covered,
         told: None,
+        has_neighbours: false,
     }
 }
 
@@ -249,7 +253,14 @@ fn forget_targets_that_refer(of_holder: &mut BTreeMap<usize, Vec<Candidate>>, co
 
 /// Whether the evidence of one column alone is enough.
 fn is_accepted(candidate: &Candidate, columns: &[Column<'_>]) -> bool {
-    is_accepted_with(candidate, columns, candidate.surprise)
+    is_accepted_with(candidate, columns, alone(candidate, columns))
+}
+
+/// How unlikely chance is for a candidate alone. Within one collection many fields have the same words.
+fn alone(candidate: &Candidate, columns: &[Column<'_>]) -> f64 {
+    let (from, to) = (&columns[candidate.holder], &columns[candidate.target]);
+    let is_near = from.class == Class::Text && from.collection == to.collection;
+    candidate.surprise / if is_near { 3.0 } else { 1.0 }
 }
 
 fn is_accepted_with(candidate: &Candidate, columns: &[Column<'_>], surprise: f64) -> bool {
@@ -333,7 +344,8 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
                 .sum()
         };
         let is_enough = |candidate: &Candidate| {
-            candidate.told.is_some() || is_accepted_with(candidate, columns, candidate.surprise.max(together))
+            candidate.told.is_some()
+                || is_accepted_with(candidate, columns, alone(candidate, columns).max(together))
         };
         // The neighbours of one that is accepted are found in the same document, also where more of them dangle.
         let is_one = !parent.is_empty() && group.iter().any(is_enough);
@@ -348,10 +360,19 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
             continue;
         };
         let target = best.target;
-        all.extend(accepted.into_iter().filter(|candidate| {
-            let is_key_of_map = columns[candidate.target].shape.is_none();
-            candidate.target == target || (parent.is_empty() && is_key_of_map)
-        }));
+        let has_neighbours = !parent.is_empty() && targets.len() > 1;
+        all.extend(
+            accepted
+                .into_iter()
+                .filter(|candidate| {
+                    let is_key_of_map = columns[candidate.target].shape.is_none();
+                    candidate.target == target || (parent.is_empty() && is_key_of_map)
+                })
+                .map(|candidate| Candidate {
+                    has_neighbours,
+                    ..candidate
+                }),
+        );
     }
     // What embedded documents repeat of the document that they refer to is no target of others.
     let holders: HashSet<(usize, String)> = all
@@ -451,10 +472,41 @@ fn reference(candidate: &Candidate, columns: &[Column<'_>], collected: &[Collect
     }
 }
 
+/// Whether enough values show a reference. Of an integer that was found fewer times than this, one in three could dangle unseen; of texts
+/// the name may say it, too.
+pub(super) fn is_sure(reference: &Reference, collected: &[Collected]) -> bool {
+    const SEEN: u64 = 8;
+    let field = collected
+        .iter()
+        .find(|collected| collected.facts.name == reference.from.collection)
+        .zip(reference.from.paths.first())
+        .and_then(|(collected, path)| collected.facts.root.at(path));
+    let Some(field) = field else { return true };
+    let number = |kind: Kind| field.kinds.get(&kind).copied().unwrap_or_default();
+    let integers = number(Kind::Int) + number(Kind::Long);
+    let texts = number(Kind::String);
+    let ids = number(Kind::ObjectId) + number(Kind::Uuid);
+    if ids >= integers + texts || reference.from.paths.len() > 1 {
+        return true;
+    }
+    let says = [BY_NAME, BY_NEIGHBOURS]
+        .iter()
+        .any(|says| reference.evidence.contains(says));
+    integers + texts >= SEEN || (says && texts > integers)
+}
+
+/// What evidence says of a name.
+const BY_NAME: &str = ", and the name says it";
+/// What evidence says of other fields of an embedded document.
+const BY_NEIGHBOURS: &str = ", and so were the fields beside it";
+
 fn evidence(candidate: &Candidate, looked_up: usize, from: &Column<'_>) -> String {
     let mut evidence = format!("{} of {looked_up} distinct values were found", candidate.found);
     if candidate.name >= 0.5 {
-        evidence.push_str(", and the name says it");
+        evidence.push_str(BY_NAME);
+    }
+    if candidate.has_neighbours {
+        evidence.push_str(BY_NEIGHBOURS);
     }
     if let Some(told) = &candidate.told {
         evidence.push_str(&format!("; `{}` says which ones", told.path));

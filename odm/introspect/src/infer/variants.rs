@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// A tag has at most this many values.
 const TAGS: usize = 100;
 /// A tag takes away this share of the doubt about which fields are there, at least.
-const EXPLAINED: f64 = 0.6;
+const EXPLAINED: f64 = 0.5;
 /// Fewer documents than this have no variants.
 const ENOUGH: usize = 8;
 

@@ -23,9 +23,6 @@ const TELL: Duration = Duration::from_millis(100);
 /// How often a pass begins again at the same place after the connection was lost.
 const AGAIN: u32 = 5;
 
-/// What happens to each document.
-pub(super) type Visit<'a> = &'a mut (dyn FnMut(&RawDocument) + Send);
-
 type Batches = Pin<Box<dyn Stream<Item = mongodb::error::Result<RawBatch>> + Send>>;
 
 impl Source {
@@ -59,13 +56,17 @@ impl Source {
         has_index && !self.samples(collection)
     }
 
-    /// A pass that goes on behind the document with this `_id`, after `before` documents.
-    pub(super) async fn pass_behind(
+    /// A [pass](Self::pass) that goes on behind the document with this `_id`, after `before` documents. It may be of any type: the order
+    /// of `_id` is that of the server, over all types.
+    ///
+    /// # Errors
+    /// Where the collection can't be read.
+    pub async fn pass_behind(
         &self,
         collection: &Collection,
         mut last: Option<Bson>,
         before: u64,
-        visit: Visit<'_>,
+        visit: &mut (dyn FnMut(&RawDocument) + Send),
     ) -> Result<u64> {
         let name = collection.name.as_str();
         let of = match self.options().sample {

@@ -8,6 +8,7 @@ use mongodb::options::{DatabaseOptions, ReadPreference, SelectionCriteria};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// The number of documents of each collection that are read by default.
 pub const SAMPLE: u64 = 10_000;
@@ -27,6 +28,8 @@ pub struct ReadOptions {
     /// The file that says how far a reading of all documents has come, for one that is interrupted. It has the figures of what was
     /// read, with some values.
     pub state: Option<PathBuf>,
+    /// How often the state is written, at most: where that takes long, it is written less often.
+    pub every: Duration,
 }
 
 impl Default for ReadOptions {
@@ -36,6 +39,7 @@ impl Default for ReadOptions {
             values: true,
             progress: None,
             state: None,
+            every: Duration::from_secs(3),
         }
     }
 }
@@ -47,6 +51,7 @@ impl fmt::Debug for ReadOptions {
             .field("values", &self.values)
             .field("progress", &self.progress.is_some())
             .field("state", &self.state)
+            .field("every", &self.every)
             .finish()
     }
 }

@@ -1,0 +1,438 @@
+//! Which references and copies can be declared by attributes, and what is said of the others.
+
+use super::model::{Helper, Key, Plain, Target};
+use crate::design::{CollectionKind, Compared, Copied, Design, Field, Index, Place, Reference};
+use crate::kind::Kind;
+use std::collections::{BTreeSet, HashMap};
+
+/// How sure a reference has to be for an attribute. Below it is a comment.
+const SURE: f64 = 0.8;
+
+/// References and copies by the place that holds them.
+#[derive(Debug, Default)]
+pub struct Links {
+    declared: HashMap<(String, String), (usize, Target)>,
+    copies: HashMap<(String, String), (String, String)>,
+    remarks: HashMap<(String, String), Vec<String>>,
+    /// Fields whose value a reference or a copy repeats, so that its type is that of the text.
+    repeated: BTreeSet<(String, String)>,
+}
+
+impl Links {
+    /// Those of a design.
+    pub fn of(design: &Design) -> Self {
+        let mut links = Self::default();
+        for reference in &design.references {
+            links.reference(design, reference);
+        }
+        for two in &design.two_way {
+            links.two_way(design, two);
+        }
+        for copied in &design.copies {
+            links.copy(design, copied);
+        }
+        links.without_circles(design);
+        links.derived(design);
+        links
+    }
+
+    /// The reference that a field is declared as.
+    pub fn target(&self, collection: &str, path: &str) -> Option<&Target> {
+        let (_, target) = self.declared.get(&key(collection, path))?;
+        Some(target)
+    }
+
+    /// The stored names of the reference and of the field there, of a copy.
+    pub fn copied(&self, collection: &str, path: &str) -> Option<&(String, String)> {
+        self.copies.get(&key(collection, path))
+    }
+
+    /// What is said of a field.
+    pub fn remarks(&self, collection: &str, path: &str) -> &[String] {
+        self.remarks.get(&key(collection, path)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a reference or a copy repeats it.
+    pub fn is_repeated(&self, collection: &str, path: &str) -> bool {
+        self.repeated.contains(&key(collection, path))
+    }
+
+    fn remark(&mut self, collection: &str, path: &str, text: String) {
+        let all = self.remarks.entry(key(collection, path)).or_default();
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+
+    fn reference(&mut self, design: &Design, reference: &Reference) {
+        let from = &reference.from;
+        let to = written(&reference.to);
+        let mut figures = format!("{} of {} were found", reference.found, reference.values);
+        if reference.dangling > 0 {
+            figures.push_str(&format!(", {} refer to nothing", reference.dangling));
+        }
+        let is = match target(design, reference) {
+            Ok(target) if !self.declared.contains_key(&key(&from.collection, first(from))) => {
+                let at = key(&from.collection, first(from));
+                self.repeated.insert(at.clone());
+                self.repeated.insert(key(&reference.to.collection, first(&reference.to)));
+                self.declared.insert(at, (reference.id, target));
+                format!("Refers to `{to}`: {figures}.")
+            }
+            Ok(_) => format!("Perhaps refers to `{to}` too: {figures}."),
+            Err(why) => {
+                let told = reference.told.as_ref().map_or_else(String::new, |told| {
+                    let begin = if told.prefix { "begins with" } else { "is" };
+                    format!(" where `{}` {begin} {}", told.path, told.values.join(", "))
+                });
+                let sure = if reference.confidence < SURE {
+                    "Perhaps refers"
+                } else {
+                    "Refers"
+                };
+                format!("{sure} to `{to}`{told}: {figures}. {why}")
+            }
+        };
+        let text = format!("{is} {}", sentence(&reference.evidence));
+        for path in &from.paths {
+            self.remark(&from.collection, path, text.clone());
+        }
+    }
+
+    fn two_way(&mut self, design: &Design, two: &crate::design::TwoWay) {
+        let (Some(a), Some(b)) = (design.reference(two.a), design.reference(two.b)) else {
+            return;
+        };
+        let is = if two.a == two.b {
+            "A link in both directions".to_owned()
+        } else {
+            format!("The other side of `{}`", written(&b.from))
+        };
+        let differ = match two.only_a + two.only_b {
+            0 => format!("{} pairs agree", two.agree),
+            _ => format!(
+                "{} pairs agree, {} are on this side alone and {} on the other",
+                two.agree, two.only_a, two.only_b
+            ),
+        };
+        self.remark(
+            &a.from.collection,
+            first(&a.from),
+            format!("{is}: {differ}. `inverse = …` would keep both sides equal."),
+        );
+    }
+
+    fn copy(&mut self, design: &Design, copied: &Copied) {
+        let Some(reference) = design.reference(copied.by) else {
+            return;
+        };
+        let collection = &reference.from.collection;
+        let at = key(collection, &copied.path);
+        let figures = format!(
+            "{} equal `{}.{}`{}",
+            copied.equal,
+            reference.to.collection,
+            copied.from,
+            match copied.stale {
+                0 => String::new(),
+                stale => format!(", {stale} differ from it"),
+            }
+        );
+        let why = match copyable(design, reference, copied) {
+            _ if self.copies.contains_key(&at) => Some("Another copy is declared.".to_owned()),
+            _ if self
+                .declared
+                .get(&key(collection, first(&reference.from)))
+                .is_none_or(|(id, _)| *id != reference.id) =>
+            {
+                Some(format!("`{}` is not declared as a reference.", first(&reference.from)))
+            }
+            Err(why) => Some(why),
+            Ok(()) => {
+                self.repeated.insert(at.clone());
+                self.repeated
+                    .insert(key(&reference.to.collection, &copied.from));
+                let by = last(first(&reference.from)).to_owned();
+                self.copies.insert(at, (by, copied.from.clone()));
+                None
+            }
+        };
+        let evidence = sentence(&copied.evidence);
+        let text = match why {
+            None => format!("A copy: {figures}. {evidence}"),
+            Some(why) => format!("Perhaps a copy: {figures}. {why} {evidence}"),
+        };
+        self.remark(collection, &copied.path, text);
+    }
+
+    /// Leaves out copies that would be copied from themselves.
+    fn without_circles(&mut self, design: &Design) {
+        let source = |links: &Self, at: &(String, String)| -> Option<(String, String)> {
+            let (by, from) = links.copies.get(at)?;
+            let holder = sibling(&at.1, by);
+            let (id, _) = links.declared.get(&(at.0.clone(), holder))?;
+            let reference = design.reference(*id)?;
+            Some((reference.to.collection.clone(), from.clone()))
+        };
+        let mut all: Vec<_> = self.copies.keys().cloned().collect();
+        all.sort();
+        for start in all {
+            let mut at = start.clone();
+            for _ in 0..=self.copies.len() {
+                match source(self, &at) {
+                    Some(next) if next == start => {
+                        self.copies.remove(&start);
+                        break;
+                    }
+                    Some(next) => at = next,
+                    None => break,
+                }
+            }
+        }
+    }
+
+    /// What is computed, subsets and buckets: their attributes need the children's own, so that they are remarks.
+    fn derived(&mut self, design: &Design) {
+        for computed in &design.computed {
+            let of = computed.of.join("`, `");
+            let by = computed.by.and_then(|by| design.reference(by));
+            let is = match by {
+                Some(by) => format!("of the `{}` that refer to it by `{}`", by.from.collection, first(&by.from)),
+                None => format!("of `{of}`"),
+            };
+            let how = match computed.kind {
+                crate::design::ComputedKind::Same => "Equal to the value",
+                crate::design::ComputedKind::Sum => "The sum",
+                crate::design::ComputedKind::Product => "The product",
+                crate::design::ComputedKind::Length => "The length",
+                crate::design::ComputedKind::Concat => "The texts in one",
+                crate::design::ComputedKind::Base100 => "Hour and minute",
+                crate::design::ComputedKind::CountOfReferrers => "The number",
+                crate::design::ComputedKind::SumOfReferrers => "The sum",
+                crate::design::ComputedKind::AverageOfReferrers => "The average",
+            };
+            let attribute = match computed.kind {
+                crate::design::ComputedKind::CountOfReferrers => " `#[computed(count = …)]` would keep it so.",
+                crate::design::ComputedKind::SumOfReferrers => " `#[computed(sum = …)]` would keep it so.",
+                crate::design::ComputedKind::AverageOfReferrers => " `#[computed(avg = …)]` would keep it so.",
+                _ => "",
+            };
+            self.remark(
+                &computed.collection,
+                &computed.path,
+                format!(
+                    "{how} {is}: {} are, {} are not.{attribute}",
+                    computed.equal, computed.different
+                ),
+            );
+        }
+        for subset in &design.subsets {
+            let of = design.reference(subset.by).map_or("", |by| &by.from.collection);
+            self.remark(
+                &subset.collection,
+                &subset.path,
+                format!(
+                    "The first {} of `{of}` by `{}`: {} arrays are, {} are not. `#[subset(of = …, limit = {}, order(-{}))]` would keep \
+                     it so.",
+                    subset.limit, subset.order, subset.equal, subset.different, subset.limit, subset.order
+                ),
+            );
+        }
+        for bucket in &design.buckets {
+            self.remark(
+                &bucket.collection,
+                &bucket.items,
+                format!(
+                    "The items of a bucket, at most {} of each `{}`. `#[bucket(…)]` on the struct of an item keeps such collections.",
+                    bucket.limit, bucket.key
+                ),
+            );
+        }
+    }
+}
+
+fn key(collection: &str, path: &str) -> (String, String) {
+    (collection.to_owned(), path.to_owned())
+}
+
+fn first(place: &Place) -> &str {
+    place.paths.first().map_or("", String::as_str)
+}
+
+fn written(place: &Place) -> String {
+    match place.paths.as_slice() {
+        [path] => format!("{}.{path}", place.collection),
+        paths => format!("{}.({})", place.collection, paths.join(", ")),
+    }
+}
+
+/// A sentence with a full stop.
+fn sentence(text: &str) -> String {
+    let text = text.trim();
+    let mut chars = text.chars();
+    match chars.next() {
+        None => String::new(),
+        Some(first) => {
+            let stop = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+            format!("{}{}{stop}", first.to_uppercase(), chars.as_str())
+        }
+    }
+}
+
+/// The last name of a path.
+pub fn last(path: &str) -> &str {
+    let path = path.trim_end_matches("[]").trim_end_matches("{}");
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+/// The path of another field of the same document.
+fn sibling(path: &str, name: &str) -> String {
+    match path.rsplit_once('.') {
+        Some((parent, _)) => format!("{parent}.{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// The type of the values of a field that a reference may hold.
+fn value_key(field: &Field) -> Option<Key> {
+    let kinds: Vec<Kind> = field.kinds.keys().copied().filter(|kind| *kind != Kind::Null).collect();
+    match kinds.as_slice() {
+        [Kind::Int, Kind::Long] => Some(Key::Helper(Helper::Integer)),
+        [Kind::Regex] => None,
+        [kind] => Plain::of(*kind).map(Key::Plain),
+        _ => None,
+    }
+}
+
+/// Whether an index makes a field unique in all documents.
+fn makes_unique(index: &Index, path: &str) -> bool {
+    let mut keys = index.keys.keys();
+    let plain = |name: &str| matches!(name, "v" | "key" | "name" | "unique" | "background" | "ns");
+    index.unique
+        && keys.next().is_some_and(|key| key == path)
+        && keys.next().is_none()
+        && index.options.keys().all(|name| plain(name))
+}
+
+/// What the reference is declared as, or why it is not.
+fn target(design: &Design, reference: &Reference) -> Result<Target, String> {
+    let (from, to) = (&reference.from, &reference.to);
+    let ([path], [to_path]) = (from.paths.as_slice(), to.paths.as_slice()) else {
+        return Err("A reference holds one value, and this key has several.".to_owned());
+    };
+    if reference.confidence < SURE {
+        return Err("The data alone do not prove it.".to_owned());
+    }
+    if reference.told.is_some() {
+        return Err(
+            "A reference that may lead to several collections is declared with `any(…)`, which stores `{ type, id }`.".to_owned(),
+        );
+    }
+    match reference.compared {
+        Compared::Same => {}
+        Compared::Hex => return Err("It is the text of an id: `retype` in a migration makes it one.".to_owned()),
+        Compared::DbRef => return Err("It is a `DBRef`: a reference is stored as the id alone.".to_owned()),
+    }
+    let rivals = design.references.iter().filter(|other| {
+        other.id != reference.id
+            && other.from == *from
+            && other.confidence >= SURE
+            && (other.confidence, other.found) > (reference.confidence, reference.found)
+    });
+    if rivals.count() > 0 {
+        return Err("Another reference of this field is surer.".to_owned());
+    }
+    if path == "_id" || path.contains("{") || path.contains("[][]") || path.ends_with("]]") {
+        return Err("A reference stands in a field, or in an array of references.".to_owned());
+    }
+    let holder = design.collection(&from.collection).and_then(|one| one.root.at(path));
+    let position = design
+        .collections
+        .iter()
+        .position(|one| one.name == to.collection && one.kind == CollectionKind::Plain);
+    let (Some(holder), Some(position)) = (holder, position) else {
+        return Err("Its collection is not among the models.".to_owned());
+    };
+    let Some(target) = design.collections.get(position) else {
+        return Err(String::new());
+    };
+    let Some(field) = target.root.at(to_path) else {
+        return Err("The field that it refers to is not among the models.".to_owned());
+    };
+    let (Some(held), Some(wanted)) = (value_key(holder), value_key(field)) else {
+        return Err("Its values have several types.".to_owned());
+    };
+    let fits = held == wanted
+        || wanted == Key::Helper(Helper::Integer)
+            && matches!(held, Key::Plain(Plain::I32 | Plain::I64));
+    if !fits {
+        return Err("The types of the two fields differ.".to_owned());
+    }
+    let is_item = path.ends_with("[]");
+    if is_item && holder.kinds.contains_key(&Kind::Null) {
+        return Err("Some items are null, which an array of references can't hold.".to_owned());
+    }
+    if !is_item && holder.present < holder.of && holder.kinds.contains_key(&Kind::Null) {
+        return Err("It is missing in some documents and null in others, which an `Option` does not tell apart.".to_owned());
+    }
+    if to_path == "_id" {
+        return Ok(Target {
+            collection: position,
+            by: None,
+            key: wanted,
+        });
+    }
+    if to_path.contains(['.', '[', '{']) {
+        return Err("A reference leads to a field of the document itself.".to_owned());
+    }
+    if field.present < field.of || field.kinds.contains_key(&Kind::Null) {
+        return Err(format!("Not every document of `{}` has a value there.", to.collection));
+    }
+    if !target.indexes.iter().any(|index| makes_unique(index, to_path)) {
+        return Err(format!(
+            "With a unique index on `{to_path}` of `{}` it can be declared: `#[reference(by = {to_path})]`.",
+            to.collection
+        ));
+    }
+    Ok(Target {
+        collection: position,
+        by: Some(to_path.clone()),
+        key: wanted,
+    })
+}
+
+/// Whether the copy can be declared beside its reference, or why not.
+fn copyable(design: &Design, reference: &Reference, copied: &Copied) -> Result<(), String> {
+    if copied.weak {
+        return Err("The values are too few to tell a copy from chance.".to_owned());
+    }
+    if copied.stale >= copied.equal {
+        return Err("Most of them differ.".to_owned());
+    }
+    let path = first(&reference.from);
+    if path.ends_with("[]") || sibling(&copied.path, last(path)) != path {
+        return Err("A copy is declared in the struct that holds its reference.".to_owned());
+    }
+    if copied.from.contains(['.', '[', '{']) || copied.from == "_id" {
+        return Err("A copy is one of a field of the document itself.".to_owned());
+    }
+    let collection = design.collection(&reference.from.collection);
+    let target = design.collection(&reference.to.collection);
+    let (Some(collection), Some(target)) = (collection, target) else {
+        return Err("Its collection is not among the models.".to_owned());
+    };
+    let field = collection.root.at(&copied.path);
+    let (Some(field), Some(source), Some(holder)) =
+        (field, target.root.at(&copied.from), collection.root.at(path))
+    else {
+        return Err("Its source is not among the models.".to_owned());
+    };
+    let both = |field: &Field| field.present < field.of && field.kinds.contains_key(&Kind::Null);
+    if value_key(field).is_none() || value_key(field) != value_key(source) || both(field) || both(source) {
+        return Err("The types of the two fields differ.".to_owned());
+    }
+    if (source.is_optional() || holder.is_optional()) && !field.is_optional() {
+        return Err("Its source may be missing, and the copy is always there.".to_owned());
+    }
+    Ok(())
+}

@@ -1,0 +1,344 @@
+//! The types that are to be written: structs, enums and their fields, without their text.
+
+use crate::kind::Kind;
+use std::collections::BTreeSet;
+
+/// All types of a database.
+#[derive(Clone, Debug, Default)]
+pub struct Models {
+    /// The name of the database.
+    pub database: String,
+    /// The collections, with their structs.
+    pub collections: Vec<Model>,
+    /// Structs and enums, those of the collections too.
+    pub types: Vec<Named>,
+    /// The types that `mod.rs` declares for all files.
+    pub helpers: BTreeSet<Helper>,
+    /// What `mod.rs` says before all.
+    pub notes: Vec<String>,
+}
+
+/// A collection.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// Its name.
+    pub collection: String,
+    /// The file, without its ending.
+    pub module: String,
+    /// The struct, as an index of [`Models::types`].
+    pub root: usize,
+}
+
+/// A type with a name.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// Its name in Rust.
+    pub name: String,
+    /// The file in which it stands, as an index of [`Models::collections`].
+    pub file: usize,
+    /// The comment above it, by lines of any length.
+    pub docs: Vec<String>,
+    /// Remarks between the comment and the type.
+    pub comments: Vec<String>,
+    /// The options of `#[document(…)]`, or of `#[embed(…)]`.
+    pub options: Vec<String>,
+    /// What it is.
+    pub is: Is,
+}
+
+/// What a type is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Is {
+    /// A struct of named fields.
+    Struct {
+        /// Its fields.
+        fields: Vec<Member>,
+        /// The field for those whose names can't be declared.
+        extra: Option<String>,
+        /// Whether documents have the fields in several orders.
+        reordered: bool,
+    },
+    /// An enum without content: the names in Rust and in the database.
+    Enum(Vec<(String, String)>),
+    /// An enum without names of variants: one for each type of value.
+    Union(Vec<(String, Type)>),
+    /// A struct around an array or a map, which stands in another array.
+    Around(Box<Member>),
+}
+
+/// A field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// Its path within the collection, the first of several.
+    pub path: String,
+    /// The stored name.
+    pub stored: String,
+    /// The name in Rust.
+    pub rust: String,
+    /// Its type, without what [`Presence`] adds.
+    pub ty: Type,
+    /// Whether it may be missing or null.
+    pub presence: Presence,
+    /// Attributes in whole: `#[index(unique)]`.
+    pub attributes: Vec<String>,
+    /// Remarks above it.
+    pub comments: Vec<String>,
+    /// The copy that it is: the stored name of the reference beside it, and the stored name of the field there.
+    pub copy: Option<(String, String)>,
+}
+
+/// Whether a field may be missing or null.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Presence {
+    /// Some documents lack it.
+    pub missing: bool,
+    /// It is null in some.
+    pub null: bool,
+}
+
+/// Types without parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Plain {
+    /// `bool`
+    Bool,
+    /// `i32`
+    I32,
+    /// `i64`
+    I64,
+    /// `f64`
+    F64,
+    /// `Decimal128`
+    Decimal,
+    /// `String`
+    String,
+    /// `ObjectId`
+    ObjectId,
+    /// `Uuid`
+    Uuid,
+    /// `Binary`
+    Binary,
+    /// `DateTime`
+    Date,
+    /// `Timestamp`
+    Timestamp,
+    /// `Regex`
+    Regex,
+}
+
+/// The type of a field, an element or a value of a map.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Type {
+    /// One without parts.
+    Plain(Plain),
+    /// Nothing but null was found.
+    Unknown,
+    /// `Bson`, which is not looked into.
+    Any,
+    /// `bson::Document`, which is not looked into.
+    AnyDocument,
+    /// `Vec<Bson>`, which is not looked into: only empty arrays were found.
+    AnyList,
+    /// A helper of `mod.rs`.
+    Helper(Helper),
+    /// A struct or an enum, by its index.
+    Named(usize),
+    /// A `Vec`.
+    List(Many),
+    /// A `BTreeMap` of texts.
+    Map(Many),
+    /// A reference.
+    Ref(Target),
+}
+
+/// What an array or a map holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Many {
+    /// The type of an item.
+    pub item: Box<Type>,
+    /// Whether some items are null.
+    pub null: bool,
+    /// The greatest number that was found.
+    pub found: u64,
+    /// The length of the longest key of a map, in characters.
+    pub key: u64,
+}
+
+/// What a reference refers to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// The collection, as an index of [`Models::collections`].
+    pub collection: usize,
+    /// The stored name of the field that it holds the value of, where it isn't `_id`.
+    pub by: Option<String>,
+    /// The type of the value.
+    pub key: Key,
+}
+
+/// The type of a value that a reference holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// One without parts.
+    Plain(Plain),
+    /// A helper.
+    Helper(Helper),
+}
+
+/// Types that `mod.rs` declares for all files, where they are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Helper {
+    /// `Integer`: stored in 32 bits where they are enough.
+    Integer,
+    /// `Number`: an integer or a floating-point number, as it was stored.
+    Number,
+    /// `OrNull<T>`: missing, null or a value.
+    OrNull,
+}
+
+impl Helper {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "Integer",
+            Self::Number => "Number",
+            Self::OrNull => "OrNull",
+        }
+    }
+}
+
+impl Plain {
+    /// The type of one kind of value.
+    pub fn of(kind: Kind) -> Option<Self> {
+        Some(match kind {
+            Kind::Bool => Self::Bool,
+            Kind::Int => Self::I32,
+            Kind::Long => Self::I64,
+            Kind::Double => Self::F64,
+            Kind::Decimal => Self::Decimal,
+            Kind::String => Self::String,
+            Kind::ObjectId => Self::ObjectId,
+            Kind::Uuid => Self::Uuid,
+            Kind::BinData => Self::Binary,
+            Kind::Date => Self::Date,
+            Kind::Timestamp => Self::Timestamp,
+            Kind::Regex => Self::Regex,
+            Kind::Null | Kind::Object | Kind::Array | Kind::Other => return None,
+        })
+    }
+
+    /// The kind of value that it is written as.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Bool => Kind::Bool,
+            Self::I32 => Kind::Int,
+            Self::I64 => Kind::Long,
+            Self::F64 => Kind::Double,
+            Self::Decimal => Kind::Decimal,
+            Self::String => Kind::String,
+            Self::ObjectId => Kind::ObjectId,
+            Self::Uuid => Kind::Uuid,
+            Self::Binary => Kind::BinData,
+            Self::Date => Kind::Date,
+            Self::Timestamp => Kind::Timestamp,
+            Self::Regex => Kind::Regex,
+        }
+    }
+
+    /// Its name in Rust.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::I32 => "i32",
+            Self::I64 => "i64",
+            Self::F64 => "f64",
+            Self::Decimal => "Decimal128",
+            Self::String => "String",
+            Self::ObjectId => "ObjectId",
+            Self::Uuid => "Uuid",
+            Self::Binary => "Binary",
+            Self::Date => "DateTime",
+            Self::Timestamp => "Timestamp",
+            Self::Regex => "Regex",
+        }
+    }
+}
+
+impl Presence {
+    /// Whether there may be no value.
+    pub fn is_optional(self) -> bool {
+        self.missing || self.null
+    }
+
+    /// Whether both are found, which an `Option` does not tell apart.
+    pub fn is_both(self) -> bool {
+        self.missing && self.null
+    }
+
+    /// What holds of two.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            missing: self.missing || other.missing,
+            null: self.null || other.null,
+        }
+    }
+}
+
+impl Type {
+    /// Whether odm does not look into it.
+    pub fn is_opaque(&self) -> bool {
+        matches!(self, Self::Any | Self::AnyDocument | Self::AnyList)
+    }
+
+    /// Whether it is an array or a map, which needs a bound.
+    pub fn is_many(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Map(_))
+    }
+}
+
+impl Models {
+    /// The text of a type, as it stands in a field.
+    pub fn text(&self, ty: &Type) -> String {
+        match ty {
+            Type::Plain(plain) => plain.name().to_owned(),
+            Type::Unknown => "String".to_owned(),
+            Type::Any => "Bson".to_owned(),
+            Type::AnyDocument => "odm::bson::Document".to_owned(),
+            Type::AnyList => "Vec<Bson>".to_owned(),
+            Type::Helper(helper) => helper.name().to_owned(),
+            Type::Named(at) => self.types.get(*at).map_or("", |named| &named.name).to_owned(),
+            Type::List(many) => format!("Vec<{}>", self.item_text(many)),
+            Type::Map(many) => format!("BTreeMap<String, {}>", self.item_text(many)),
+            Type::Ref(target) => {
+                let document = self.document(target.collection);
+                match (&target.by, target.key) {
+                    (None, _) => format!("Ref<{document}>"),
+                    (Some(_), Key::Plain(key)) => format!("Ref<{document}, {}>", key.name()),
+                    (Some(_), Key::Helper(key)) => format!("Ref<{document}, {}>", key.name()),
+                }
+            }
+        }
+    }
+
+    fn item_text(&self, many: &Many) -> String {
+        let item = self.text(&many.item);
+        if many.null { format!("Option<{item}>") } else { item }
+    }
+
+    /// The name of the struct of a collection.
+    pub fn document(&self, collection: usize) -> &str {
+        let model = self.collections.get(collection);
+        let named = model.and_then(|model| self.types.get(model.root));
+        named.map_or("", |named| &named.name)
+    }
+
+    /// The text of a field's type.
+    pub fn member_text(&self, member: &Member) -> String {
+        let text = self.text(&member.ty);
+        match member.presence {
+            presence if presence.is_both() && !member.ty.is_opaque() => format!("OrNull<{text}>"),
+            // `Bson` holds null itself.
+            Presence { missing: false, .. } if member.ty == Type::Any => text,
+            presence if presence.is_optional() => format!("Option<{text}>"),
+            _ => text,
+        }
+    }
+}

@@ -1,0 +1,494 @@
+//! The text of the types.
+
+use super::bounds::{REFERENCES, digits, with_headroom};
+use super::indexes::{self, Said};
+use super::model::{Helper, Is, Many, Member, Models, Named, Plain, Target, Type};
+use crate::design::{Collection, CollectionKind, Design};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// The longest line of a comment.
+const WIDTH: usize = 100;
+
+/// A file, by its path below the folder of the models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its path, such as `mod.rs`.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// All files: `mod.rs`, and one of each collection.
+pub fn files(models: &Models, design: &Design) -> Vec<File> {
+    let mut files = vec![File {
+        path: "mod.rs".to_owned(),
+        text: module(models, design),
+    }];
+    for (number, model) in models.collections.iter().enumerate() {
+        let Some(collection) = design.collections.get(number) else {
+            continue;
+        };
+        let text = if collection.kind == CollectionKind::View {
+            view(collection)
+        } else {
+            file(models, number, collection)
+        };
+        files.push(File {
+            path: format!("{}.rs", model.module),
+            text,
+        });
+    }
+    files
+}
+
+fn module(models: &Models, design: &Design) -> String {
+    let mut out = format!(
+        "//! The collections of the database `{}`, as `odm introspect` read them.\n",
+        one_line(&models.database)
+    );
+    for note in &models.notes {
+        out.push_str("//!\n");
+        lines(&mut out, "//!", note);
+    }
+    if !models.helpers.is_empty() {
+        out.push_str("\nuse odm::prelude::*;\n");
+    }
+    out.push('\n');
+    for model in &models.collections {
+        let _ = writeln!(out, "pub mod {};", model.module);
+    }
+    out.push('\n');
+    let mut documents = Vec::new();
+    for (number, model) in models.collections.iter().enumerate() {
+        let is_view = design
+            .collections
+            .get(number)
+            .is_none_or(|collection| collection.kind == CollectionKind::View);
+        if !is_view {
+            let _ = writeln!(out, "pub use {}::*;", model.module);
+            documents.push(models.document(number));
+        }
+    }
+    let _ = write!(
+        out,
+        "\n/// The documents of all collections, for `Odm::new`.\npub fn models() -> [odm::Model; {}] {{\n    odm::models![{}]\n}}\n",
+        documents.len(),
+        if documents.is_empty() {
+            String::new()
+        } else {
+            format!("\n        {},\n    ", documents.join(",\n        "))
+        }
+    );
+    for helper in &models.helpers {
+        out.push('\n');
+        out.push_str(match helper {
+            Helper::Integer => INTEGER,
+            Helper::Number => NUMBER,
+            Helper::OrNull => OR_NULL,
+        });
+    }
+    out
+}
+
+const INTEGER: &str = r#"/// An integer that is stored in 32 bits where they are enough, and else in 64: as JavaScript and Python store integers.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[embed(id)]
+pub struct Integer(
+    #[field(with = "integer")]
+    #[field(stored = i64)]
+    pub i64,
+);
+
+mod integer {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(n: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+        match i32::try_from(*n) {
+            Ok(n) => serializer.serialize_i32(n),
+            Err(_) => serializer.serialize_i64(*n),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+        i64::deserialize(deserializer)
+    }
+}
+"#;
+
+const NUMBER: &str = "/// A number as it was stored: an integer or a floating-point number.
+#[derive(Embed, Clone, Copy, Debug, PartialEq)]
+#[embed(untagged)]
+pub enum Number {
+    Integer(Integer),
+    Double(f64),
+}
+";
+
+const OR_NULL: &str = "/// A value that some documents lack, and that is null in others. Where both mean the same, an `Option` with
+/// `#[field(skip_none)]` is simpler.
+#[derive(Embed, Clone, Debug, Default, PartialEq)]
+#[embed(untagged)]
+pub enum OrNull<T> {
+    #[default]
+    #[embed(skip)]
+    Missing,
+    Null,
+    Value(T),
+}
+
+impl<T> OrNull<T> {
+    /// Whether the document lacks it.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing)
+    }
+}
+";
+
+fn view(collection: &Collection) -> String {
+    let mut out = format!("//! `{}` is a view", one_line(&collection.name));
+    if let Ok(of) = collection.options.get_str("viewOn") {
+        let _ = write!(out, " of `{}`", one_line(of));
+    }
+    out.push_str(".\n//!\n");
+    let pipeline = collection
+        .options
+        .get("pipeline")
+        .map_or_else(String::new, ToString::to_string);
+    lines(
+        &mut out,
+        "//!",
+        &format!(
+            "A view is declared by `#[document(view(of = …, pipeline = …))]`, whose function adds the stages; they are: {pipeline}"
+        ),
+    );
+    out
+}
+
+fn file(models: &Models, number: usize, collection: &Collection) -> String {
+    let mut body = String::new();
+    let mut used: BTreeSet<String> = BTreeSet::new();
+    let model = models.collections.get(number);
+    let root = model.map_or(0, |model| model.root);
+    let said = indexes::of(models, root, collection);
+    for (at, named) in models.types.iter().enumerate() {
+        if named.file != number {
+            continue;
+        }
+        body.push('\n');
+        let is_root = at == root;
+        named_text(&mut body, models, named, is_root.then_some((collection, &said)));
+        names_of(models, named, number, &mut used);
+    }
+    let mut out = format!("//! The collection `{}`.\n\n", one_line(&collection.name));
+    let others: Vec<&str> = used.iter().map(String::as_str).collect();
+    if !others.is_empty() {
+        let line = format!("use super::{{{}}};\n", others.join(", "));
+        if others.len() == 1 {
+            let _ = writeln!(out, "use super::{};", others.concat());
+        } else if line.len() <= WIDTH {
+            out.push_str(&line);
+        } else {
+            let _ = writeln!(out, "use super::{{\n    {},\n}};", others.join(",\n    "));
+        }
+    }
+    let is_used = |name: &str| {
+        body.split(|c: char| !c.is_alphanumeric() && c != '_')
+            .any(|word| word == name)
+    };
+    let plains: Vec<&str> = [
+        Plain::Binary,
+        Plain::Decimal,
+        Plain::Regex,
+        Plain::Timestamp,
+        Plain::Uuid,
+    ]
+    .iter()
+    .map(|plain| plain.name())
+    .chain(["Bson"])
+    .filter(|name| is_used(name) && is_type(&body, name))
+    .collect();
+    match plains.as_slice() {
+        [] => {}
+        [one] => {
+            let _ = writeln!(out, "use odm::bson::{one};");
+        }
+        several => {
+            let mut several = several.to_vec();
+            several.sort_unstable();
+            let _ = writeln!(out, "use odm::bson::{{{}}};", several.join(", "));
+        }
+    }
+    out.push_str("use odm::prelude::*;\n");
+    if is_type(&body, "BTreeMap") {
+        out.push_str("use std::collections::BTreeMap;\n");
+    }
+    out + &body
+}
+
+/// Whether a name stands outside of comments and attributes.
+fn is_type(body: &str, name: &str) -> bool {
+    body.lines()
+        .map(str::trim_start)
+        .filter(|line| !line.starts_with("//") && !line.starts_with("#["))
+        .any(|line| {
+            line.split(|c: char| !c.is_alphanumeric() && c != '_')
+                .any(|word| word == name)
+        })
+}
+
+/// The names of other files that a type uses.
+fn names_of(models: &Models, named: &Named, file: usize, used: &mut BTreeSet<String>) {
+    let mut of_type = |ty: &Type| names_of_type(models, ty, file, used);
+    match &named.is {
+        Is::Struct { fields, .. } => {
+            for field in fields {
+                of_type(&field.ty);
+            }
+            if fields.iter().any(|field| field.presence.is_both() && !field.ty.is_opaque()) {
+                used.insert(Helper::OrNull.name().to_owned());
+            }
+        }
+        Is::Union(variants) => variants.iter().for_each(|(_, ty)| of_type(ty)),
+        Is::Around(member) => of_type(&member.ty),
+        Is::Enum(_) => {}
+    }
+}
+
+fn names_of_type(models: &Models, ty: &Type, file: usize, used: &mut BTreeSet<String>) {
+    match ty {
+        Type::Named(at) => {
+            if let Some(named) = models.types.get(*at).filter(|named| named.file != file) {
+                used.insert(named.name.clone());
+            }
+        }
+        Type::Helper(helper) => {
+            used.insert(helper.name().to_owned());
+        }
+        Type::List(many) | Type::Map(many) => names_of_type(models, &many.item, file, used),
+        Type::Ref(target) => {
+            if target.collection != file {
+                used.insert(models.document(target.collection).to_owned());
+            }
+            if let (Some(_), super::model::Key::Helper(helper)) = (&target.by, target.key) {
+                used.insert(helper.name().to_owned());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn named_text(out: &mut String, models: &Models, named: &Named, root: Option<(&Collection, &Said)>) {
+    for doc in &named.docs {
+        lines(out, "///", doc);
+    }
+    if let Some((_, said)) = root {
+        for remark in &said.remarks {
+            lines(out, "//", remark);
+        }
+    }
+    for comment in &named.comments {
+        lines(out, "//", comment);
+    }
+    if let Is::Struct { reordered: true, .. } = &named.is {
+        lines(
+            out,
+            "//",
+            "Documents have these fields in several orders: they are written in this one where the whole document is written anew.",
+        );
+    }
+    match root {
+        Some((collection, said)) => {
+            out.push_str("#[derive(Document, Clone, Debug, PartialEq)]\n");
+            let _ = writeln!(out, "#[document(collection = {:?})]", collection.name);
+            for option in &said.options {
+                let _ = writeln!(out, "#[document({option})]");
+            }
+        }
+        None if matches!(named.is, Is::Enum(_)) => {
+            out.push_str("#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]\n");
+        }
+        None => out.push_str("#[derive(Embed, Clone, Debug, PartialEq)]\n"),
+    }
+    match &named.is {
+        Is::Struct { fields, extra, .. } => {
+            let _ = writeln!(out, "pub struct {} {{", named.name);
+            for member in fields {
+                let is_declared = root.is_some_and(|(_, said)| said.by_reference.contains(&member.stored));
+                member_text(out, models, member, fields, root.is_some(), is_declared);
+            }
+            if let Some(extra) = extra {
+                out.push_str("    // Fields whose names can't be declared: with a dot, or a `$` at the beginning.\n");
+                let _ = writeln!(out, "    #[field(flatten, extra)]\n    pub {extra}: odm::bson::Document,");
+            }
+            out.push_str("}\n");
+        }
+        Is::Enum(variants) => {
+            let _ = writeln!(out, "pub enum {} {{", named.name);
+            for (rust, stored) in variants {
+                if rust != stored {
+                    let _ = writeln!(out, "    #[embed(name = {stored:?})]");
+                }
+                let _ = writeln!(out, "    {rust},");
+            }
+            out.push_str("}\n");
+        }
+        Is::Union(variants) => {
+            let _ = writeln!(out, "#[embed(untagged)]\npub enum {} {{", named.name);
+            for (rust, ty) in variants {
+                let _ = writeln!(out, "    {rust}({}),", models.text(ty));
+            }
+            out.push_str("}\n");
+        }
+        Is::Around(member) => {
+            let _ = writeln!(out, "#[embed(transparent)]\npub struct {} {{", named.name);
+            member_text(out, models, member, &[], false, false);
+            out.push_str("}\n");
+        }
+    }
+}
+
+fn member_text(
+    out: &mut String,
+    models: &Models,
+    member: &Member,
+    fields: &[Member],
+    is_root: bool,
+    is_declared: bool,
+) {
+    for comment in &member.comments {
+        let mut text = String::new();
+        lines(&mut text, "//", comment);
+        for line in text.lines() {
+            let _ = writeln!(out, "    {line}");
+        }
+    }
+    for attribute in attributes(models, member, fields, is_root, is_declared) {
+        let _ = writeln!(out, "    {attribute}");
+    }
+    let _ = writeln!(out, "    pub {}: {},", member.rust, models.member_text(member));
+}
+
+/// The attributes of a field.
+pub fn attributes(
+    models: &Models,
+    member: &Member,
+    fields: &[Member],
+    is_root: bool,
+    is_declared: bool,
+) -> Vec<String> {
+    let mut all = member.attributes.clone();
+    match &member.ty {
+        Type::Ref(target) => all.push(reference(models, target, None, is_declared)),
+        Type::List(many) => match &*many.item {
+            Type::Ref(target) => {
+                let max = with_headroom(many.found).min(REFERENCES);
+                all.push(reference(models, target, Some(max), is_declared));
+            }
+            _ => all.push(embed(models, many, None)),
+        },
+        Type::Map(many) => all.push(embed(models, many, Some(with_headroom(many.key)))),
+        _ => {}
+    }
+    if let Some((by, from)) = &member.copy
+        && let Some(reference) = fields.iter().find(|field| field.stored == *by)
+        && let Type::Ref(target) = &reference.ty
+        && let Some((from, _)) = indexes::by(models, target.collection, from)
+    {
+        all.push(format!("#[denormalize(from = {}.{from})]", reference.rust));
+    }
+    let mut options: Vec<String> = Vec::new();
+    if needs_name(member, is_root) {
+        options.push(format!("name = {:?}", member.stored));
+    }
+    if member.ty.is_opaque() {
+        options.push("opaque".to_owned());
+    }
+    let is_or_null = member.presence.is_both() && !member.ty.is_opaque();
+    if is_or_null {
+        options.push("default".to_owned());
+    } else if member.presence.missing {
+        options.push("skip_none".to_owned());
+    }
+    if !options.is_empty() {
+        all.push(format!("#[field({})]", options.join(", ")));
+    }
+    if is_or_null {
+        all.push("#[serde(skip_serializing_if = \"OrNull::is_missing\")]".to_owned());
+    }
+    all
+}
+
+/// Whether the stored name has to be said.
+pub fn needs_name(member: &Member, is_root: bool) -> bool {
+    let is_id = is_root && member.stored == "_id" && member.rust == "id";
+    (member.stored != member.rust && !is_id) || (is_root && member.stored == "id")
+}
+
+fn embed(models: &Models, many: &Many, key: Option<u64>) -> String {
+    let max = with_headroom(many.found);
+    let key = key.map_or_else(String::new, |key| format!(", key_len = {}", digits(key)));
+    let large = if max > 200 && holds_documents(models, &many.item, 0) {
+        format!(", large = \"up to {} were found\"", many.found)
+    } else {
+        String::new()
+    };
+    format!("#[embed(max = {}{key}{large})]", digits(max))
+}
+
+fn holds_documents(models: &Models, ty: &Type, depth: u32) -> bool {
+    if depth > 100 {
+        return true;
+    }
+    match ty {
+        Type::Named(at) => match models.types.get(*at).map(|named| &named.is) {
+            Some(Is::Struct { .. }) => true,
+            Some(Is::Union(variants)) => variants.iter().any(|(_, ty)| holds_documents(models, ty, depth + 1)),
+            Some(Is::Around(member)) => holds_documents(models, &member.ty, depth + 1),
+            Some(Is::Enum(_)) | None => false,
+        },
+        Type::Map(_) => true,
+        Type::List(many) => holds_documents(models, &many.item, depth + 1),
+        _ => false,
+    }
+}
+
+fn reference(models: &Models, target: &Target, many: Option<u64>, is_declared: bool) -> String {
+    let mut options = Vec::new();
+    if let Some(max) = many {
+        options.push(format!("many, max = {}", digits(max)));
+    }
+    if let Some(by) = &target.by {
+        let rust = indexes::by(models, target.collection, by).map_or(by.as_str(), |(rust, _)| rust);
+        options.push(format!("by = {rust}"));
+    }
+    if !is_declared {
+        options.push("index = false".to_owned());
+    }
+    match options.as_slice() {
+        [] => "#[reference]".to_owned(),
+        options => format!("#[reference({})]", options.join(", ")),
+    }
+}
+
+/// Writes a text in lines that begin with a sign of comments.
+pub fn lines(out: &mut String, sign: &str, text: &str) {
+    let mut line = sign.to_owned();
+    for word in text.split_whitespace() {
+        // A comment of documentation in brackets would be a link.
+        if line.chars().count() + 1 + word.chars().count() > WIDTH && line.len() > sign.len() {
+            out.push_str(&line);
+            out.push('\n');
+            line.clear();
+            line.push_str(sign);
+        }
+        line.push(' ');
+        line.extend(word.chars().map(|c| if c.is_control() { ' ' } else { c }));
+    }
+    out.push_str(&line);
+    out.push('\n');
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
