@@ -83,8 +83,6 @@ pub struct Index {
     pub options: bson::Document,
     /// How often it was used since the server started, where the server says so.
     pub used: Option<i64>,
-    /// Its size on disk in bytes, where the server says so.
-    pub bytes: Option<u64>,
 }
 
 /// A field, an element of an array or a value of a map, over all documents that were read.
