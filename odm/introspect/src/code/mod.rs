@@ -43,7 +43,7 @@ pub fn check(models: &Models, collection: &str, document: &RawDocument) -> Check
 /// Those of `documents`.
 pub fn fit<E>(
     design: &mut Design,
-    documents: &mut dyn FnMut(&str, &mut dyn FnMut(&RawDocument)) -> Result<(), E>,
+    documents: &mut dyn FnMut(&str, &mut (dyn FnMut(&RawDocument) + Send)) -> Result<(), E>,
 ) -> Result<(), E> {
     let names: Vec<String> = design.collections.iter().map(|collection| collection.name.clone()).collect();
     for name in &names {
