@@ -233,6 +233,7 @@ fn the_documents_of_a_sample_are_read_again() {
         let many = t.db.collection::<Document>("many");
         let documents = (0..3_000).map(|n| doc! { "_id": n, "n": n % 10 });
         many.insert_many(documents).await.unwrap();
+        t.commands.clear();
         for sample in [Some(1_200), None] {
             let options = ReadOptions {
                 sample,

@@ -32,7 +32,9 @@ fn assert_thresholds(set: &str, scores: &[Score]) {
             // A map that the truth lists as fields.
             "fields" => f >= 0.99,
             "two-way links" => recall == 1.0,
-            "enumerations" | "variants" | "computed fields" | "numbers and dates as text" => recall >= 0.87,
+            "enumerations" | "numbers and dates as text" => recall >= 0.87,
+            // A set has at most five of them.
+            "variants" | "computed fields" => score.missed.len() <= 1,
             _ => true,
         };
         if !holds {
