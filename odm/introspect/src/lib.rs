@@ -7,7 +7,9 @@ pub mod code;
 pub mod design;
 mod infer;
 pub mod kind;
+pub mod no_values;
 pub mod read;
+pub mod report;
 pub mod shape;
 pub mod sketch;
 

@@ -46,11 +46,8 @@ pub fn is_partial(index: &Index) -> bool {
     index.options.contains_key("partialFilterExpression")
 }
 
-/// The bytes of an index: as the server says, else estimated from the lengths of its fields.
+/// The bytes of an index, estimated from the lengths of its fields.
 fn size(collection: &Collection, index: &Index) -> f64 {
-    if let Some(bytes) = index.bytes {
-        return bytes as f64;
-    }
     let keys = index.keys.keys();
     let key: f64 = keys
         .map(|key| at(collection, key).map_or(8.0, estimate::value))

@@ -14,6 +14,8 @@ pub struct Models {
     pub types: Vec<Named>,
     /// The types that `mod.rs` declares for all files.
     pub helpers: BTreeSet<Helper>,
+    /// The collections and paths of integers of both widths, which are all written in 64 bits.
+    pub wide: BTreeSet<(String, String)>,
     /// What `mod.rs` says before all.
     pub notes: Vec<String>,
 }

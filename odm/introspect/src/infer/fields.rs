@@ -3,7 +3,7 @@
 use super::maps;
 use crate::design::{Field, Map};
 use crate::kind::{Kind, TextForm};
-use crate::shape::{Shape, Value};
+use crate::shape::{Keys, Shape, Value};
 
 /// An enumeration has at most this many different texts.
 const TEXTS: usize = 100;
@@ -59,6 +59,7 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
             let all = keys.values.present();
             field.map = Some(Map {
                 keys: keys.distinct.number(),
+                awkward: awkward(keys),
                 once: (keys.once() * keys.distinct.number() as f64).round() as u64,
                 per_map,
                 evidence: keys.evidence.clone(),
@@ -95,6 +96,18 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
         )));
     }
     field
+}
+
+/// The number of keys that no path can name, estimated by those that were kept.
+fn awkward(keys: &Keys) -> u64 {
+    let kept = keys.distinct.kept().len();
+    let bad = |key: &str| key.contains('.') || key.starts_with('$');
+    let found = keys.distinct.kept().filter(|(_, (key, _))| bad(key)).count();
+    if found == 0 {
+        return 0;
+    }
+    let share = found as f64 / kept as f64;
+    ((share * keys.distinct.number() as f64).round() as u64).max(1)
 }
 
 /// Whether no value occurs twice: exactly for few values, by the estimated number of distinct ones for many.
