@@ -1,7 +1,7 @@
 //! The patterns that no set of other people has: references by UUID, `DBRef` and a type beside them, subsets, computed fields, buckets
 //! and trees.
 
-use bson::{Document, doc, oid::ObjectId, spec::BinarySubtype};
+use mongodb::bson::{self, Document, doc, oid::ObjectId, spec::BinarySubtype};
 use odm_introspect::design::{Compared, ComputedKind, Design};
 use odm_introspect::read::{ReadOptions, Source};
 use odm_tests::{TestDb, with_db};
