@@ -2,6 +2,7 @@
 
 use super::Collected;
 use super::path::Path;
+use super::second::Holders;
 use super::targets;
 use crate::design::{Bucket, Collection, ComputedKind, Design, Field, Reference, Subset};
 use crate::kind::Kind;
@@ -17,11 +18,7 @@ const DOCUMENTS: u64 = 5;
 const ITEMS: u64 = 5;
 
 /// Arrays of embedded documents that are the newest or greatest of those that refer to their document.
-pub(super) fn subsets(
-    collected: &[Collected],
-    references: &[Reference],
-    holders: &HashMap<usize, HashMap<u64, Vec<(usize, u64)>>>,
-) -> Vec<Subset> {
+pub(super) fn subsets(collected: &[Collected], references: &[Reference], holders: &Holders) -> Vec<Subset> {
     let at = |name: &str| collected.iter().find(|collected| collected.facts.name == name);
     let mut all = Vec::new();
     for reference in references {
@@ -49,7 +46,7 @@ fn subset(
     from: &Collected,
     reference: &Reference,
     array: &Field,
-    holders: &HashMap<u64, Vec<(usize, u64)>>,
+    holders: &HashMap<u64, Vec<usize>>,
     children: &[&RawDocument],
 ) -> Option<Subset> {
     let items = array.items.as_deref()?;
@@ -100,7 +97,7 @@ fn subset(
                 .filter_map(|item| item.as_document().map(identity))
                 .collect();
             let own = targets::value_at(document, &key).and_then(|key| holders.get(&key.hash()));
-            let mut own: Vec<&RawDocument> = own.into_iter().flatten().map(|(at, _)| children[*at]).collect();
+            let mut own: Vec<&RawDocument> = own.into_iter().flatten().map(|at| children[*at]).collect();
             if stored.is_empty() && own.is_empty() {
                 continue;
             }
