@@ -148,7 +148,11 @@ fn options(index: &Index) -> impl Iterator<Item = (&String, &Bson)> {
     })
 }
 
-fn option(models: &Models, root: usize, index: &Index) -> Result<String, String> {
+/// The option of `#[document(…)]` of an index, or why there is none.
+///
+/// # Errors
+/// The reason, as a part of a sentence.
+pub fn option(models: &Models, root: usize, index: &Index) -> Result<String, String> {
     let mut fields = Vec::new();
     let mut default_name = Vec::new();
     for (name, value) in &index.keys {
