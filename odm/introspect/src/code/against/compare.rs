@@ -435,7 +435,7 @@ impl<'a> Comparison<'a> {
             declared.extend(fields);
         }
         let mut found = Vec::new();
-        for index in collection.indexes.iter().filter(|index| index.name != "_id_") {
+        for index in collection.indexes.iter().filter(|index| !crate::code::indexes::is_of_id(index)) {
             let keys = super::index_keys(index);
             if !declared.contains(&keys) {
                 let fields: Vec<String> = keys.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();

@@ -9,8 +9,24 @@ use crate::code::print;
 use crate::design::Design;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A file that is changed, or a new one.
+pub struct Edited {
+    /// Its path below the folder.
+    pub path: String,
+    /// Its text; `None` of a new one.
+    pub old: Option<String>,
+    /// Its text then.
+    pub new: String,
+}
+
 /// The patch of all files.
 pub fn patch(comparison: &Comparison<'_>, design: &Design) -> String {
+    let files = files(comparison, design);
+    files.iter().map(|file| unified(&file.path, file.old.as_deref(), &file.new)).collect()
+}
+
+/// The files that are changed.
+pub fn files(comparison: &Comparison<'_>, design: &Design) -> Vec<Edited> {
     let source = comparison.source;
     let mut models = comparison.models.clone();
     let added = rename(&mut models, comparison);
@@ -49,7 +65,7 @@ pub fn patch(comparison: &Comparison<'_>, design: &Design) -> String {
             }
         }
     }
-    let mut out = String::new();
+    let mut out = Vec::new();
     for (file, (path, old)) in source.files.iter().enumerate() {
         let mut all = edits.remove(&file).unwrap_or_default();
         if path.to_str() == Some("mod.rs") {
@@ -64,7 +80,11 @@ pub fn patch(comparison: &Comparison<'_>, design: &Design) -> String {
             let at = place_of_imports(&new);
             new.insert_str(at, &imports);
         }
-        out.push_str(&unified(&path.display().to_string(), Some(old), &new));
+        out.push(Edited {
+            path: path.display().to_string(),
+            old: Some(old.clone()),
+            new,
+        });
     }
     let wanted: Vec<&str> = comparison
         .missing
@@ -74,7 +94,11 @@ pub fn patch(comparison: &Comparison<'_>, design: &Design) -> String {
     for file in print::files(&models, design) {
         let module = file.path.trim_end_matches(".rs");
         if wanted.contains(&module) {
-            out.push_str(&unified(&file.path, None, &file.text));
+            out.push(Edited {
+                path: file.path,
+                old: None,
+                new: file.text,
+            });
         }
     }
     out

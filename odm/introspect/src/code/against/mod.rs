@@ -6,6 +6,8 @@ mod compare;
 mod edit;
 mod patch;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use crate::code::build;
 use crate::design::{Design, Index};
