@@ -154,7 +154,7 @@ fn an_added_field_is_in_the_patch_and_the_comments_stay() {
         against.patch,
         "--- a/article.rs
 +++ b/article.rs
-@@ -13,6 +13,9 @@
+@@ -12,6 +12,9 @@
      #[field(max_len = 100)]
      pub title: String,
      pub word_count: i32,
