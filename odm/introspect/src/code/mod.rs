@@ -3,6 +3,7 @@
 //! [`links`] says which references and copies are declared, [`build`] makes types, [`print`] their text. [`check`] interprets the types
 //! on documents, since there is no compiler, and [`against`] compares them with the structs that there are.
 
+pub mod against;
 mod bounds;
 mod build;
 pub mod check;
@@ -19,6 +20,7 @@ use crate::design::Design;
 use bson::RawDocument;
 use check::Checked;
 use model::Models;
+pub use against::{Against, Difference, against};
 pub use print::File;
 
 /// The files of the models: `mod.rs`, and one of each collection.

@@ -23,7 +23,7 @@ use odm::prelude::*;
 // document is written anew.
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "deliveries")]
-#[document(index(fields(action, event)))]
+#[document(index(fields(event, action)))]
 #[document(index(fields(repository.id)))]
 pub struct Delivery {
     pub id: ObjectId,
