@@ -320,7 +320,11 @@ impl Models {
 
     fn item_text(&self, many: &Many) -> String {
         let item = self.text(&many.item);
-        if many.null { format!("Option<{item}>") } else { item }
+        if many.null {
+            format!("Option<{item}>")
+        } else {
+            item
+        }
     }
 
     /// The name of the struct of a collection.

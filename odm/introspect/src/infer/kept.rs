@@ -66,7 +66,11 @@ mod stored {
 
     pub(super) fn serialize<S: Serializer>(documents: &Documents, serializer: S) -> Result<S::Ok, S::Error> {
         let text = |document: &RawDocumentBuf| STANDARD.encode(document.as_bytes());
-        serializer.collect_seq(documents.iter().map(|(at, document)| (at.0, at.1, text(document))))
+        serializer.collect_seq(
+            documents
+                .iter()
+                .map(|(at, document)| (at.0, at.1, text(document))),
+        )
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Documents, D::Error> {

@@ -165,7 +165,6 @@ fn index(listed: Document) -> Index {
             .into_iter()
             .filter(|(name, _)| !NO_OPTIONS.contains(&name.as_str()))
             .collect(),
-        bytes: None,
         used: None,
     }
 }
