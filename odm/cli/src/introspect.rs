@@ -177,7 +177,11 @@ fn write(folder: &Path, design: &Design) -> Result<()> {
     if !there.is_empty() {
         step(format!(
             "{} there already, and stay as they are: {}. What differs is shown by `--against {}` instead of `--out`",
-            if there.len() == 1 { "one file is" } else { "these files are" },
+            if there.len() == 1 {
+                "one file is"
+            } else {
+                "these files are"
+            },
             there.join(", "),
             folder.display()
         ));

@@ -162,8 +162,14 @@ fn of_objects(
         .collect();
     let step = rows.len().div_ceil(TRIED).max(1);
     let tried: Vec<_> = rows.iter().step_by(step).collect();
-    let mut formulas = candidates(&tried, &names);
+    let mut formulas = candidates(&tried, &rows, &names);
     formulas.retain(|formula| {
+        // What an embedded document says alone is found there.
+        let within = |at: &usize| names[*at].split_once('.').map(|(first, _)| first.to_owned());
+        let first = within(&formula.result);
+        if first.is_some() && formula.of.iter().all(|at| within(at) == first) {
+            return false;
+        }
         let mut different = 0;
         // Most formulas fail at once.
         let may_hold = tried.iter().all(|row| {
@@ -182,6 +188,7 @@ fn of_objects(
         let all = equal + different;
         let results: HashSet<String> = rows
             .iter()
+            .filter(|row| says_something(&formula, row))
             .filter_map(|row| Some(row[formula.result].as_ref()?.shown()))
             .collect();
         let there = rows.iter().filter(|row| row[formula.result].is_some()).count() as u64;
@@ -193,16 +200,26 @@ fn of_objects(
             continue;
         }
         // Of two that fit, the one that says more of it: from more documents, and the simpler one.
-        found.push((
-            equal as f64 - formula.of.len() as f64 * 0.1,
-            formula,
-            equal,
-            different,
-        ));
+        let is_named = formula
+            .of
+            .iter()
+            .any(|of| are_alike(&names[*of], &names[formula.result]));
+        let score = equal as f64 - formula.of.len() as f64 * 0.1 + if is_named { 0.05 } else { 0.0 };
+        found.push((score, formula, equal, different));
     }
+    // A field that is the same as another is no sum of that and of something small.
+    let same: HashSet<(usize, usize)> = found
+        .iter()
+        .filter(|(_, formula, ..)| formula.kind == ComputedKind::Same)
+        .flat_map(|(_, formula, ..)| [(formula.result, formula.of[0]), (formula.of[0], formula.result)])
+        .collect();
+    found.retain(|(_, formula, ..)| {
+        formula.kind == ComputedKind::Same
+            || !formula.of.iter().any(|of| same.contains(&(formula.result, *of)))
+    });
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut seen: HashSet<usize> = HashSet::new();
-    let mut same: HashSet<(usize, usize)> = HashSet::new();
+    let mut pairs: HashSet<(usize, usize)> = HashSet::new();
     let before = match path.to_string() {
         path if path.is_empty() => String::new(),
         path => format!("{path}."),
@@ -212,7 +229,7 @@ fn of_objects(
         .filter(|(_, formula, ..)| {
             // Of two fields that are the same, one is computed.
             let is_turned = formula.kind == ComputedKind::Same
-                && !same.insert((
+                && !pairs.insert((
                     formula.result.min(formula.of[0]),
                     formula.result.max(formula.of[0]),
                 ));
@@ -248,15 +265,42 @@ fn examples(formula: &Formula, rows: &[Vec<Option<Operand>>]) -> Vec<String> {
         .collect()
 }
 
+/// Whether one of two names begins with the other, or both end alike.
+fn are_alike(a: &str, b: &str) -> bool {
+    let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+    let (a, b) = (last(a), last(b));
+    a.starts_with(&b) || b.starts_with(&a)
+}
+
+/// Whether a row shows more than that nothing and something is something.
+fn says_something(formula: &Formula, row: &[Option<Operand>]) -> bool {
+    let number = |at: &usize| row[*at].as_ref().and_then(Operand::number);
+    match formula.kind {
+        ComputedKind::Product => formula
+            .of
+            .iter()
+            .all(|at| number(at).is_some_and(|number| number != 0.0 && number != 1.0)),
+        ComputedKind::Sum | ComputedKind::Base100 => formula
+            .of
+            .iter()
+            .all(|at| number(at).is_some_and(|number| number != 0.0)),
+        _ => true,
+    }
+}
+
 /// Formulas that hold in one of the rows in which all their fields are there.
-fn candidates(rows: &[&Vec<Option<Operand>>], names: &[String]) -> Vec<Formula> {
+fn candidates(
+    rows: &[&Vec<Option<Operand>>],
+    all: &[Vec<Option<Operand>>],
+    names: &[String],
+) -> Vec<Formula> {
     let mut formulas: Vec<Formula> = Vec::new();
     let numbers: Vec<usize> = (0..names.len())
-        .filter(|at| varies(rows, *at, &|operand| operand.number().is_some()))
+        .filter(|at| varies(all, *at, &|operand| operand.number().is_some()))
         .take(FIELDS)
         .collect();
     let texts: Vec<usize> = (0..names.len())
-        .filter(|at| varies(rows, *at, &|operand| matches!(operand, Operand::Text(_))))
+        .filter(|at| varies(all, *at, &|operand| matches!(operand, Operand::Text(_))))
         .take(FIELDS)
         .collect();
     let arrays = (0..names.len()).filter(|at| {
@@ -327,12 +371,17 @@ fn candidates(rows: &[&Vec<Option<Operand>>], names: &[String]) -> Vec<Formula> 
 }
 
 /// Whether a column has several values of a kind.
-fn varies(rows: &[&Vec<Option<Operand>>], at: usize, is: &dyn Fn(&Operand) -> bool) -> bool {
-    let values: HashSet<String> = rows
+fn varies(rows: &[Vec<Option<Operand>>], at: usize, is: &dyn Fn(&Operand) -> bool) -> bool {
+    let mut values = rows
         .iter()
-        .filter_map(|row| row[at].as_ref().filter(|operand| is(operand)).map(Operand::shown))
-        .collect();
-    values.len() > 1
+        .filter_map(|row| row[at].as_ref().filter(|operand| is(operand)));
+    let Some(first) = values.next() else { return false };
+    let is_other = |other: &Operand| match (first, other) {
+        (Operand::Number(a), Operand::Number(b)) => a != b,
+        (Operand::Text(a), Operand::Text(b)) => a != b,
+        _ => true,
+    };
+    values.any(is_other)
 }
 
 fn counted<'a>(formula: &Formula, rows: impl Iterator<Item = &'a Vec<Option<Operand>>>) -> (u64, u64) {

@@ -116,12 +116,14 @@ fn neighbour(holder: &Column<'_>, found: &[&HashSet<u64>], collected: &[Collecte
             }
         });
     }
-    let mut best: Option<(u64, Neighbour)> = None;
+    // The beginning of an address before a text, and few values before many.
+    let mut best: Option<((bool, usize), Neighbour)> = None;
     for ((name, prefix), of_values) in counts {
         // A value a document tells nothing.
         if of_values.len() > VALUES || of_values.len() < 2 || of_values.len() as u64 * 2 > all {
             continue;
         }
+        let rank = (!prefix, of_values.len());
         let mut right = 0;
         let mut values: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
         for (value, targets) in of_values {
@@ -138,8 +140,8 @@ fn neighbour(holder: &Column<'_>, found: &[&HashSet<u64>], collected: &[Collecte
             continue;
         }
         let path = parent.then(super::path::Step::Field(name)).to_string();
-        if best.as_ref().is_none_or(|(number, _)| right > *number) {
-            best = Some((right, Neighbour { path, prefix, values }));
+        if best.as_ref().is_none_or(|(other, _)| rank < *other) {
+            best = Some((rank, Neighbour { path, prefix, values }));
         }
     }
     best.map(|(_, neighbour)| neighbour)

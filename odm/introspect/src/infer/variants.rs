@@ -152,6 +152,15 @@ fn by_tag(
         }
     }
     tags.sort_by(|a, b| b.0.total_cmp(&a.0));
+    // Two fields that divide the documents in the same way are one tag.
+    let mut ways: Vec<Vec<Vec<usize>>> = Vec::new();
+    tags.retain(|(.., groups)| {
+        let mut way: Vec<Vec<usize>> = groups.values().cloned().collect();
+        way.sort();
+        let is_new = !ways.contains(&way);
+        ways.push(way);
+        is_new
+    });
     tags.truncate(2);
     tags.into_iter()
         .map(|(_, explained, tag, groups)| Variants {
@@ -175,18 +184,19 @@ fn by_tag(
         .collect()
 }
 
-/// The paths of texts of few values, in the document itself or in an embedded one.
+/// The paths of enumerations, in the document itself or in an embedded one that each has.
 fn candidates(field: &Field) -> Vec<String> {
+    let may_be = |field: &Field| field.enumeration && field.distinct <= TAGS as u64;
     let mut all = Vec::new();
     for direct in &field.fields {
-        if direct.text.is_some() && direct.name != "_id" && direct.distinct <= TAGS as u64 {
+        if may_be(direct) {
             all.push(direct.name.clone());
         }
-        for below in &direct.fields {
-            if below.text.is_some() && below.distinct <= TAGS as u64 && direct.present == direct.of {
-                all.push(format!("{}.{}", direct.name, below.name));
-            }
-        }
+        let below = direct
+            .fields
+            .iter()
+            .filter(|below| may_be(below) && direct.present == direct.of);
+        all.extend(below.map(|below| format!("{}.{}", direct.name, below.name)));
     }
     all
 }
@@ -259,7 +269,7 @@ fn by_presence(
                 let others = || optional.iter().copied().filter(move |other| *other != at);
                 let brought = others().filter(|other| is_with(at, *other)).count();
                 let only_with = others().filter(|other| is_with(*other, at)).count();
-                (only_with > 0).then_some((brought + only_with, brought, counts[at], at))
+                (brought > 0 && only_with > 0).then_some((brought + only_with, brought, counts[at], at))
             })
             .max()
             .map(|(.., at)| at)
