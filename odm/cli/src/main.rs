@@ -3,11 +3,13 @@
 //! - `odm server` starts a MongoDB for development.
 //! - `odm new NAME` makes an application.
 //! - `odm doctor URI` says what a server can do.
+//! - `odm introspect URI` reads the design of a database that is there, and writes models.
 //! - `odm migrate` runs the steps of an application, by its own program.
 //!
 //! The other commands that need the models of an application (`plan`, `sync`, `audit` …) are in its own program: see `odm::cli`.
 
 mod doctor;
+mod introspect;
 mod migrate;
 mod new;
 mod server;
@@ -30,6 +32,7 @@ enum Command {
     Server(server::Arguments),
     New(new::Arguments),
     Doctor(doctor::Arguments),
+    Introspect(introspect::Arguments),
     Migrate(migrate::Arguments),
 }
 
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
             Command::Migrate(arguments) => migrate::run(&arguments),
             Command::Server(arguments) => unless_interrupted(server::run(arguments)).await,
             Command::Doctor(arguments) => unless_interrupted(doctor::run(arguments)).await,
+            Command::Introspect(arguments) => unless_interrupted(introspect::run(arguments)).await,
         }
     });
     // The driver may still be closing connections in the background; nothing waits for that.

@@ -18,6 +18,8 @@ pub struct Design {
     pub collections: Vec<Collection>,
     /// The references that the data show, the surest first.
     pub references: Vec<Reference>,
+    /// References that few values show: a comment, and no attribute. Their numbers go on from those of `references`.
+    pub possible: Vec<Reference>,
     /// References of two collections to each other, which say the same.
     pub two_way: Vec<TwoWay>,
     /// Fields that repeat one of the document that a reference names.
@@ -137,6 +139,8 @@ pub struct Map {
     pub keys: u64,
     /// The number of keys that occur once.
     pub once: u64,
+    /// The number of keys with a dot, and of those that begin with `$`.
+    pub awkward: u64,
     /// The numbers of keys of a map.
     pub per_map: Spread,
     /// The length of the longest key, in characters.
@@ -426,6 +430,9 @@ impl Design {
 
     /// A reference.
     pub fn reference(&self, id: usize) -> Option<&Reference> {
-        self.references.iter().find(|reference| reference.id == id)
+        self.references
+            .iter()
+            .chain(&self.possible)
+            .find(|reference| reference.id == id)
     }
 }

@@ -257,7 +257,7 @@ impl Shape {
             if !matches!(value, Value::Other(_)) {
                 self.twice.add(hash);
             } else {
-                self.twice.twice = true;
+                self.twice.mark();
             }
             self.distinct.add(hash, || value);
         }

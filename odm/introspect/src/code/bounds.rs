@@ -59,9 +59,10 @@ impl Models {
             && let Some(field) = fields.get_mut(at)
         {
             field.ty = Type::Any;
-            field
-                .comments
-                .push("With the bounds that the data show, it alone could exceed 16 MiB: it is not looked into.".to_owned());
+            field.comments.push(
+                "With the bounds that the data show, it alone could exceed 16 MiB: it is not looked into."
+                    .to_owned(),
+            );
         }
     }
 
@@ -73,7 +74,11 @@ impl Models {
             Is::Struct { extra: Some(_), .. } => None,
             Is::Struct { fields, .. } => fields.iter().try_fold(5_u64, |total, field| {
                 let value = self.size(&field.ty, headroom, depth + 1)?;
-                Some(total.saturating_add(value).saturating_add(2 + field.stored.len() as u64))
+                Some(
+                    total
+                        .saturating_add(value)
+                        .saturating_add(2 + field.stored.len() as u64),
+                )
             }),
             Is::Enum(variants) => variants.iter().map(|(_, name)| name.len() as u64 + 5).max(),
             Is::Union(variants) => variants.iter().try_fold(0_u64, |most, (_, ty)| {
@@ -86,7 +91,11 @@ impl Models {
     fn size(&self, ty: &Type, headroom: bool, depth: u32) -> Option<u64> {
         let items = |many: &Many, of: u64| -> Option<u64> {
             let item = self.size(&many.item, headroom, depth + 1)?;
-            let number = if headroom { with_headroom(many.found) } else { many.found };
+            let number = if headroom {
+                with_headroom(many.found)
+            } else {
+                many.found
+            };
             Some(number.saturating_mul(item.saturating_add(of)).saturating_add(5))
         };
         match ty {
@@ -115,7 +124,15 @@ mod tests {
 
     #[test]
     fn a_bound_is_round_and_above_what_was_found() {
-        for (found, bound) in [(0, 10), (1, 10), (7, 10), (8, 20), (20, 50), (1_800, 5_000), (150, 500)] {
+        for (found, bound) in [
+            (0, 10),
+            (1, 10),
+            (7, 10),
+            (8, 20),
+            (20, 50),
+            (1_800, 5_000),
+            (150, 500),
+        ] {
             assert_eq!(with_headroom(found), bound, "{found}");
         }
         assert_eq!(with_headroom(12_000_000), ITEMS);

@@ -49,7 +49,9 @@ impl Links {
 
     /// What is said of a field.
     pub fn remarks(&self, collection: &str, path: &str) -> &[String] {
-        self.remarks.get(&key(collection, path)).map_or(&[], Vec::as_slice)
+        self.remarks
+            .get(&key(collection, path))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// Whether a reference or a copy repeats it.
@@ -75,7 +77,8 @@ impl Links {
             Ok(target) if !self.declared.contains_key(&key(&from.collection, first(from))) => {
                 let at = key(&from.collection, first(from));
                 self.repeated.insert(at.clone());
-                self.repeated.insert(key(&reference.to.collection, first(&reference.to)));
+                self.repeated
+                    .insert(key(&reference.to.collection, first(&reference.to)));
                 self.declared.insert(at, (reference.id, target));
                 format!("Refers to `{to}`: {figures}.")
             }
@@ -145,13 +148,15 @@ impl Links {
                 .get(&key(collection, first(&reference.from)))
                 .is_none_or(|(id, _)| *id != reference.id) =>
             {
-                Some(format!("`{}` is not declared as a reference.", first(&reference.from)))
+                Some(format!(
+                    "`{}` is not declared as a reference.",
+                    first(&reference.from)
+                ))
             }
             Err(why) => Some(why),
             Ok(()) => {
                 self.repeated.insert(at.clone());
-                self.repeated
-                    .insert(key(&reference.to.collection, &copied.from));
+                self.repeated.insert(key(&reference.to.collection, &copied.from));
                 let by = last(first(&reference.from)).to_owned();
                 self.copies.insert(at, (by, copied.from.clone()));
                 None
@@ -197,7 +202,11 @@ impl Links {
             let of = computed.of.join("`, `");
             let by = computed.by.and_then(|by| design.reference(by));
             let is = match by {
-                Some(by) => format!("of the `{}` that refer to it by `{}`", by.from.collection, first(&by.from)),
+                Some(by) => format!(
+                    "of the `{}` that refer to it by `{}`",
+                    by.from.collection,
+                    first(&by.from)
+                ),
                 None => format!("of `{of}`"),
             };
             let how = match computed.kind {
@@ -212,9 +221,13 @@ impl Links {
                 crate::design::ComputedKind::AverageOfReferrers => "The average",
             };
             let attribute = match computed.kind {
-                crate::design::ComputedKind::CountOfReferrers => " `#[computed(count = …)]` would keep it so.",
+                crate::design::ComputedKind::CountOfReferrers => {
+                    " `#[computed(count = …)]` would keep it so."
+                }
                 crate::design::ComputedKind::SumOfReferrers => " `#[computed(sum = …)]` would keep it so.",
-                crate::design::ComputedKind::AverageOfReferrers => " `#[computed(avg = …)]` would keep it so.",
+                crate::design::ComputedKind::AverageOfReferrers => {
+                    " `#[computed(avg = …)]` would keep it so."
+                }
                 _ => "",
             };
             self.remark(
@@ -295,7 +308,12 @@ fn sibling(path: &str, name: &str) -> String {
 
 /// The type of the values of a field that a reference may hold.
 fn value_key(field: &Field) -> Option<Key> {
-    let kinds: Vec<Kind> = field.kinds.keys().copied().filter(|kind| *kind != Kind::Null).collect();
+    let kinds: Vec<Kind> = field
+        .kinds
+        .keys()
+        .copied()
+        .filter(|kind| *kind != Kind::Null)
+        .collect();
     match kinds.as_slice() {
         [Kind::Int, Kind::Long] if field.wide => Some(Key::Plain(Plain::I64)),
         [Kind::Int, Kind::Long] => Some(Key::Helper(Helper::Integer)),
@@ -331,7 +349,9 @@ fn target(design: &Design, reference: &Reference) -> Result<Target, String> {
     }
     match reference.compared {
         Compared::Same => {}
-        Compared::Hex => return Err("It is the text of an id: `retype` in a migration makes it one.".to_owned()),
+        Compared::Hex => {
+            return Err("It is the text of an id: `retype` in a migration makes it one.".to_owned());
+        }
         Compared::DbRef => return Err("It is a `DBRef`: a reference is stored as the id alone.".to_owned()),
     }
     let rivals = design.references.iter().filter(|other| {
@@ -346,7 +366,9 @@ fn target(design: &Design, reference: &Reference) -> Result<Target, String> {
     if path == "_id" || path.contains("{") || path.contains("[][]") || path.ends_with("]]") {
         return Err("A reference stands in a field, or in an array of references.".to_owned());
     }
-    let holder = design.collection(&from.collection).and_then(|one| one.root.at(path));
+    let holder = design
+        .collection(&from.collection)
+        .and_then(|one| one.root.at(path));
     let position = design
         .collections
         .iter()
@@ -364,8 +386,7 @@ fn target(design: &Design, reference: &Reference) -> Result<Target, String> {
         return Err("Its values have several types.".to_owned());
     };
     let fits = held == wanted
-        || wanted == Key::Helper(Helper::Integer)
-            && matches!(held, Key::Plain(Plain::I32 | Plain::I64));
+        || wanted == Key::Helper(Helper::Integer) && matches!(held, Key::Plain(Plain::I32 | Plain::I64));
     if !fits {
         return Err("The types of the two fields differ.".to_owned());
     }
@@ -374,7 +395,10 @@ fn target(design: &Design, reference: &Reference) -> Result<Target, String> {
         return Err("Some items are null, which an array of references can't hold.".to_owned());
     }
     if !is_item && holder.present < holder.of && holder.kinds.contains_key(&Kind::Null) {
-        return Err("It is missing in some documents and null in others, which an `Option` does not tell apart.".to_owned());
+        return Err(
+            "It is missing in some documents and null in others, which an `Option` does not tell apart."
+                .to_owned(),
+        );
     }
     if to_path == "_id" {
         return Ok(Target {
@@ -387,7 +411,10 @@ fn target(design: &Design, reference: &Reference) -> Result<Target, String> {
         return Err("A reference leads to a field of the document itself.".to_owned());
     }
     if field.present < field.of || field.kinds.contains_key(&Kind::Null) {
-        return Err(format!("Not every document of `{}` has a value there.", to.collection));
+        return Err(format!(
+            "Not every document of `{}` has a value there.",
+            to.collection
+        ));
     }
     if target.root.at("_id").and_then(value_key) == Some(wanted) {
         return Err(format!(

@@ -245,7 +245,10 @@ fn names_of(models: &Models, named: &Named, file: usize, used: &mut BTreeSet<Str
             for field in fields {
                 of_type(&field.ty);
             }
-            if fields.iter().any(|field| field.presence.is_both() && !field.ty.is_opaque()) {
+            if fields
+                .iter()
+                .any(|field| field.presence.is_both() && !field.ty.is_opaque())
+            {
                 used.insert(Helper::OrNull.name().to_owned());
             }
         }
@@ -318,8 +321,13 @@ fn named_text(out: &mut String, models: &Models, named: &Named, root: Option<(&C
                 member_text(out, models, member, fields, root.is_some(), is_declared);
             }
             if let Some(extra) = extra {
-                out.push_str("    // Fields whose names can't be declared: with a dot, or a `$` at the beginning.\n");
-                let _ = writeln!(out, "    #[field(flatten, extra)]\n    pub {extra}: odm::bson::Document,");
+                out.push_str(
+                    "    // Fields whose names can't be declared: with a dot, or a `$` at the beginning.\n",
+                );
+                let _ = writeln!(
+                    out,
+                    "    #[field(flatten, extra)]\n    pub {extra}: odm::bson::Document,"
+                );
             }
             out.push_str("}\n");
         }
@@ -453,7 +461,9 @@ fn holds_documents(models: &Models, ty: &Type, depth: u32) -> bool {
     match ty {
         Type::Named(at) => match models.types.get(*at).map(|named| &named.is) {
             Some(Is::Struct { .. }) => true,
-            Some(Is::Union(variants)) => variants.iter().any(|(_, ty)| holds_documents(models, ty, depth + 1)),
+            Some(Is::Union(variants)) => variants
+                .iter()
+                .any(|(_, ty)| holds_documents(models, ty, depth + 1)),
             Some(Is::Around(member)) => holds_documents(models, &member.ty, depth + 1),
             Some(Is::Enum(_)) | None => false,
         },
@@ -500,5 +510,7 @@ pub fn lines(out: &mut String, sign: &str, text: &str) {
 }
 
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }

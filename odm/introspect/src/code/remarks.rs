@@ -11,7 +11,10 @@ const LISTED: usize = 12;
 /// The comment above the struct of a collection.
 pub fn of_collection(collection: &Collection) -> Vec<String> {
     let sizes = &collection.sizes;
-    let mut text = format!("A document of `{}`: {} were counted", collection.name, collection.documents);
+    let mut text = format!(
+        "A document of `{}`: {} were counted",
+        collection.name, collection.documents
+    );
     if collection.read < collection.documents {
         text.push_str(&format!(", {} were read", collection.read));
     }
@@ -44,7 +47,9 @@ pub fn of_field(field: &Field, collection: &Collection, ty: &Type) -> Vec<String
         all.push(format!("Null in {nulls} of {}.", field.present));
     }
     match ty {
-        Type::Unknown => all.push("Nothing but null was found, so that the type of its values is a guess.".to_owned()),
+        Type::Unknown => {
+            all.push("Nothing but null was found, so that the type of its values is a guess.".to_owned())
+        }
         Type::AnyList if field.items.as_ref().is_none_or(|items| items.kinds.is_empty()) => {
             all.push("Only empty arrays were found.".to_owned());
         }
@@ -57,7 +62,11 @@ pub fn of_field(field: &Field, collection: &Collection, ty: &Type) -> Vec<String
         all.push(format!("Items: {}.", spread(lengths)));
     }
     if let Some(map) = &field.map {
-        all.push(format!("A map: {} Entries: {}.", sentence(&map.evidence), spread(&map.per_map)));
+        all.push(format!(
+            "A map: {} Entries: {}.",
+            sentence(&map.evidence),
+            spread(&map.per_map)
+        ));
     }
     if field.kinds.keys().filter(|kind| **kind != Kind::Null).count() > 1 {
         let kinds: Vec<String> = field
@@ -106,7 +115,10 @@ pub fn of_field(field: &Field, collection: &Collection, ty: &Type) -> Vec<String
 pub fn variants(variants: &Variants) -> String {
     let told = match &variants.tag {
         Some(tag) => format!("told by `{tag}`"),
-        None => format!("told by which of `{}` is there", variants.by_presence.join("`, `")),
+        None => format!(
+            "told by which of `{}` is there",
+            variants.by_presence.join("`, `")
+        ),
     };
     let kinds: Vec<String> = variants
         .kinds

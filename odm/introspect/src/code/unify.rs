@@ -110,7 +110,9 @@ fn members(a: &Member, b: &Member) -> Option<Member> {
 fn types(a: &Type, b: &Type) -> Option<Type> {
     Some(match (a, b) {
         (a, b) if a == b => a.clone(),
-        (Type::Unknown, Type::List(_) | Type::Map(_)) | (Type::List(_) | Type::Map(_), Type::Unknown) => return None,
+        (Type::Unknown, Type::List(_) | Type::Map(_)) | (Type::List(_) | Type::Map(_), Type::Unknown) => {
+            return None;
+        }
         (Type::Unknown, other) | (other, Type::Unknown) if !other.is_opaque() => other.clone(),
         (Type::AnyList, list @ Type::List(_)) | (list @ Type::List(_), Type::AnyList) => list.clone(),
         (Type::List(a), Type::List(b)) => Type::List(many(a, b)?),

@@ -44,7 +44,7 @@ pub(super) struct Column<'a> {
     pub(super) length: f64,
     /// Its shape; `None` for keys of a map.
     pub(super) shape: Option<&'a Shape>,
-    /// Whether it may be referred to: unique, and there in each document.
+    /// Whether it may be referred to: unique, or nearly, and there in each document.
     pub(super) is_target: bool,
     /// Whether an index has it as its first field.
     pub(super) is_indexed: bool,
@@ -83,7 +83,13 @@ fn visit<'a>(
         columns.extend(of_values(at, collected, shape, path));
     }
     for (name, field) in &shape.fields {
-        visit(columns, at, collected, field, &path.then(Step::Field(name.clone())));
+        visit(
+            columns,
+            at,
+            collected,
+            field,
+            &path.then(Step::Field(name.clone())),
+        );
     }
     if let Some(items) = &shape.items {
         visit(columns, at, collected, items, &path.then(Step::Items));
@@ -114,7 +120,9 @@ fn of_values<'a>(at: usize, collected: &Collected, shape: &'a Shape, path: &Path
     if class == Class::Text
         && matches!(
             form,
-            Some(TextForm::Date | TextForm::Datetime | TextForm::YesNo | TextForm::Boolean | TextForm::Flag01)
+            Some(
+                TextForm::Date | TextForm::Datetime | TextForm::YesNo | TextForm::Boolean | TextForm::Flag01
+            )
         )
     {
         return None;
@@ -141,7 +149,9 @@ fn of_values<'a>(at: usize, collected: &Collected, shape: &'a Shape, path: &Path
     let indexes = &collected.facts.indexes;
     let first_of = |keys: &bson::Document| keys.keys().next().is_some_and(|first| *first == text);
     let is_declared_unique = text == "_id"
-        || indexes.iter().any(|index| index.unique && index.keys.len() == 1 && first_of(&index.keys));
+        || indexes
+            .iter()
+            .any(|index| index.unique && index.keys.len() == 1 && first_of(&index.keys));
     let is_unique = is_declared_unique || fields::is_unique(shape);
     let in_each = shape.present() - shape.number(Kind::Null) - shape.empty == collected.shape.present();
     let short = shape.texts.spread().greatest <= 80;
@@ -154,7 +164,8 @@ fn of_values<'a>(at: usize, collected: &Collected, shape: &'a Shape, path: &Path
         numbers: shape.numbers,
         length: shape.texts.spread().mean,
         is_target: path.is_single()
-            && (is_declared_unique || (is_unique && in_each && short && shape.distinct.number() >= 3)),
+            && (is_declared_unique
+                || (fields::is_nearly_unique(shape) && in_each && short && shape.distinct.number() >= 3)),
         is_indexed: text == "_id" || indexes.iter().any(|index| first_of(&index.keys)),
         is_unique,
         is_declared_unique,
@@ -170,6 +181,13 @@ fn of_keys<'a>(at: usize, shape: &Shape, path: &Path) -> Option<Column<'a>> {
     let keys = shape.keys.as_ref()?;
     let texts: Vec<_> = keys.distinct.kept().map(|(_, (key, _))| key).collect();
     let is_hex = texts.iter().all(|key| TextForm::of(key) == Some(TextForm::Hex));
+    // Numbers are keys of anything.
+    if texts
+        .iter()
+        .all(|key| matches!(TextForm::of(key), Some(TextForm::Number | TextForm::Flag01)))
+    {
+        return None;
+    }
     let values: Vec<_> = texts
         .iter()
         .filter_map(|key| {

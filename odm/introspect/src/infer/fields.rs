@@ -3,14 +3,14 @@
 use super::maps;
 use crate::design::{Field, Map};
 use crate::kind::{Kind, TextForm};
-use crate::shape::{Shape, Value};
+use crate::shape::{Keys, Shape, Value};
 
 /// An enumeration has at most this many different texts.
 const TEXTS: usize = 100;
 /// The texts of an enumeration are at most this long.
-const LENGTH: u64 = 48;
+const LENGTH: u64 = 80;
 /// Each text of an enumeration occurs so often, on the average.
-const REPEATED: u64 = 3;
+const REPEATED: f64 = 2.5;
 /// Fewer texts than this say nothing about their number.
 const ENOUGH: u64 = 5;
 /// The number of values that are shown.
@@ -44,7 +44,10 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
         && let Some(texts) = common
         && (enumeration || texts.len() <= SHOWN)
     {
-        field.values = texts.into_iter().map(|(text, number)| (text.to_owned(), number)).collect();
+        field.values = texts
+            .into_iter()
+            .map(|(text, number)| (text.to_owned(), number))
+            .collect();
     }
     let below = |name: &str| match path {
         "" => name.to_owned(),
@@ -56,6 +59,7 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
             let all = keys.values.present();
             field.map = Some(Map {
                 keys: keys.distinct.number(),
+                awkward: awkward(keys),
                 once: (keys.once() * keys.distinct.number() as f64).round() as u64,
                 per_map,
                 evidence: keys.evidence.clone(),
@@ -83,15 +87,38 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
         && items.present() > 0
     {
         let all = items.present();
-        field.items = Some(Box::new(self::field(items, &format!("{path}[]"), "", all, values)));
+        field.items = Some(Box::new(self::field(
+            items,
+            &format!("{path}[]"),
+            "",
+            all,
+            values,
+        )));
     }
     field
 }
 
+/// The number of keys that no path can name, estimated by those that were kept.
+fn awkward(keys: &Keys) -> u64 {
+    let kept = keys.distinct.kept().len();
+    let bad = |key: &str| key.contains('.') || key.starts_with('$');
+    let found = keys.distinct.kept().filter(|(_, (key, _))| bad(key)).count();
+    if found == 0 {
+        return 0;
+    }
+    let share = found as f64 / kept as f64;
+    ((share * keys.distinct.number() as f64).round() as u64).max(1)
+}
+
 /// Whether no value occurs twice: exactly for few values, by the estimated number of distinct ones for many.
 pub(super) fn is_unique(shape: &Shape) -> bool {
+    shape.twice.never() && is_nearly_unique(shape)
+}
+
+/// Whether hardly a value occurs twice.
+pub(super) fn is_nearly_unique(shape: &Shape) -> bool {
     let values = shape.present() - shape.number(Kind::Null) - shape.empty;
-    values > 0 && !shape.twice.twice && shape.distinct.number() as f64 >= 0.9 * values as f64
+    values > 0 && shape.twice.hardly() && shape.distinct.number() as f64 >= 0.9 * values as f64
 }
 
 fn is_enumeration(shape: &Shape, texts: &[(&str, u64)], form: Option<TextForm>) -> bool {
@@ -100,9 +127,11 @@ fn is_enumeration(shape: &Shape, texts: &[(&str, u64)], form: Option<TextForm>) 
     form.is_none()
         && (1..=TEXTS).contains(&different)
         && number >= ENOUGH
-        && number >= REPEATED * different as u64
+        && number as f64 >= REPEATED * different as f64
         && shape.texts.spread().greatest <= LENGTH
-        && texts.iter().all(|(text, _)| !text.contains(['\n', '/']) || different > 1)
+        && texts
+            .iter()
+            .all(|(text, _)| !text.contains(['\n', '/']) || different > 1)
 }
 
 /// Some values for an example.

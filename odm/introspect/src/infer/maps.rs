@@ -95,7 +95,9 @@ fn evidence(shape: &Shape, codes: &HashSet<u64>, names: &[HashSet<String>]) -> O
             ));
         }
         if number >= MANY_CODES {
-            return Some(format!("its {number} keys are codes of {length} letters, with values of one shape"));
+            return Some(format!(
+                "its {number} keys are codes of {length} letters, with values of one shape"
+            ));
         }
         let known = keys().all(|key| codes.contains(&Value::Text(key.to_owned()).hash()));
         if number > 1 && known {
@@ -111,7 +113,11 @@ fn evidence(shape: &Shape, codes: &HashSet<u64>, names: &[HashSet<String>]) -> O
         .map(|others| keys().filter(|key| others.contains(*key)).count())
         .max()
         .unwrap_or(0);
-    if number >= NAMES && once * 5 >= number && per_object < 0.2 * number as f64 && elsewhere * 10 < number * 3 {
+    if number >= NAMES
+        && once * 5 >= number
+        && per_object < 0.2 * number as f64
+        && elsewhere * 10 < number * 3
+    {
         return Some(format!(
             "it has {number} distinct keys, {once} of which occur once, and {per_object:.1} in a document"
         ));
@@ -147,12 +153,18 @@ fn values_agree(shape: &Shape) -> bool {
     }
     match Vec::from_iter(kinds)[..] {
         [Kind::Object] => {
-            let shapes = || shape.fields.values().filter(|field| field.number(Kind::Object) > 0);
+            let shapes = || {
+                shape
+                    .fields
+                    .values()
+                    .filter(|field| field.number(Kind::Object) > 0)
+            };
             if shapes().any(|field| field.keys.is_some()) {
                 return shapes().all(|field| field.keys.is_some());
             }
-            let union: HashSet<&str> =
-                shapes().flat_map(|field| field.fields.keys().map(String::as_str)).collect();
+            let union: HashSet<&str> = shapes()
+                .flat_map(|field| field.fields.keys().map(String::as_str))
+                .collect();
             let shares: f64 = shapes()
                 .map(|field| field.fields.len() as f64 / union.len().max(1) as f64)
                 .sum();
@@ -166,7 +178,9 @@ fn values_agree(shape: &Shape) -> bool {
 /// Whether a key could be the name of a field.
 fn is_name(key: &str) -> bool {
     key.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && key
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// The one length of keys that are two or three letters of one case.
@@ -215,11 +229,18 @@ mod tests {
 
     #[test]
     fn names_of_fields_are_data_only_while_they_grow() {
-        let growing: Vec<_> = (0..100).map(|at| doc! { "m": { format!("user{at}"): 1 } }).collect();
+        let growing: Vec<_> = (0..100)
+            .map(|at| doc! { "m": { format!("user{at}"): 1 } })
+            .collect();
         assert!(is_map(&growing));
-        let few: Vec<_> = (0..100).map(|at| doc! { "m": { format!("kind_{}", at % 12): 1 } }).collect();
+        let few: Vec<_> = (0..100)
+            .map(|at| doc! { "m": { format!("kind_{}", at % 12): 1 } })
+            .collect();
         assert!(!is_map(&few));
-        assert!(!is_map(&[doc! { "m": { "a": 1, "b": 2 } }, doc! { "m": { "a": 3, "b": 4 } }]));
+        assert!(!is_map(&[
+            doc! { "m": { "a": 1, "b": 2 } },
+            doc! { "m": { "a": 3, "b": 4 } }
+        ]));
         assert!(!is_map(&[doc! { "m": { "min": 1, "max": 2 } }]));
     }
 

@@ -4,17 +4,24 @@
 //! asked for afterwards ([`probe`]), and a second pass counts what references find and which of their neighbours are copies.
 
 mod columns;
+mod composite;
+mod computed;
+mod copies;
 mod fields;
 mod kept;
+mod links;
 mod maps;
 mod names;
 mod path;
+mod patterns;
 mod probe;
 mod references;
+mod second;
+mod targets;
 mod told;
 mod variants;
 
-use crate::design::{Collection, Design};
+use crate::design::{Collection, Design, Field};
 use crate::read::Source;
 use crate::shape::{Budget, PATHS, Shape};
 use crate::sketch::Distribution;
@@ -63,7 +70,9 @@ pub async fn introspect(source: &Source) -> Result<Design> {
     let mut collected = Vec::new();
     let mut codes = HashSet::new();
     for mut facts in source.collections().await? {
-        let gathered = source.gather(&facts, &mut |pass: &mut Pass, document| pass.add(document)).await?;
+        let gathered = source
+            .gather(&facts, &mut |pass: &mut Pass, document| pass.add(document))
+            .await?;
         let mut pass = gathered.made;
         facts.read = gathered.read;
         facts.sizes = pass.sizes.spread();
@@ -90,12 +99,64 @@ pub async fn introspect(source: &Source) -> Result<Design> {
         collected.facts.root = root;
     }
     let columns = columns::all(&collected);
-    let (found, notes) = references::find(source, &columns, &collected).await?;
-    design.notes.extend(notes);
-    design.references = found;
+    let (mut found, notes) = references::find(source, &columns, &collected).await?;
     drop(columns);
+    design.notes.extend(notes);
+    found.extend(composite::find(&collected));
+    let (mut references, possible): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .partition(|reference| references::is_sure(reference, &collected));
+    references.sort_by(|a, b| {
+        b.confidence
+            .total_cmp(&a.confidence)
+            .then_with(|| a.from.cmp(&b.from))
+    });
+    let sure = references.len();
+    references.extend(possible);
+    for (id, reference) in references.iter_mut().enumerate() {
+        reference.id = id;
+    }
+    let second = second::pass(source, &collected, &mut references, sure).await?;
+    design.possible = references.split_off(sure);
+    design.references = references;
+    design.computed = computed::find(&collected, &design.references, &second.holders, values);
+    design.subsets = patterns::subsets(&collected, &design.references, &second.holders);
+    design.copies = second.copies;
+    design.two_way = second.two_way;
     design.collections = collected.into_iter().map(|collected| collected.facts).collect();
+    design.buckets = patterns::buckets(&design);
+    if !values {
+        hide(&mut design);
+    }
     design.notes.extend(source.notes());
     source.finish()?;
     Ok(design)
+}
+
+/// Takes out what is a value of a document, and no figure.
+fn hide(design: &mut Design) {
+    fn of_field(field: &mut Field) {
+        field.numbers = None;
+        for variants in &mut field.variants {
+            for (at, kind) in variants.kinds.iter_mut().enumerate() {
+                if variants.tag.is_some() {
+                    kind.value = format!("value {}", at + 1);
+                }
+            }
+        }
+        let below = field.fields.iter_mut().chain(field.items.as_deref_mut());
+        below.for_each(of_field);
+        if let Some(map) = &mut field.map {
+            of_field(&mut map.values);
+        }
+    }
+    design
+        .collections
+        .iter_mut()
+        .for_each(|collection| of_field(&mut collection.root));
+    for reference in design.references.iter_mut().chain(&mut design.possible) {
+        if let Some(told) = &mut reference.told {
+            told.values.clear();
+        }
+    }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 /// Words that say that a field is a key, and not of what.
 const OF_KEYS: [&str; 16] = [
-    "id", "ids", "index", "key", "code", "ref", "name", "value", "url", "slug", "no", "number", "uuid", "uid", "oid", "iso",
+    "id", "ids", "index", "key", "code", "ref", "name", "value", "url", "slug", "no", "number", "uuid",
+    "uid", "oid", "iso",
 ];
 
 /// The words of a name, each in the singular and in lower case.
@@ -33,7 +34,12 @@ fn singular(word: &str) -> String {
     let of_word = match word {
         "species" | "series" | "news" | "status" | "address" => None,
         _ if word.len() > 4 && word.ends_with("ies") => cut("ies", "y"),
-        _ if ["sses", "xes", "ches", "shes"].iter().any(|end| word.ends_with(end)) => cut("es", ""),
+        _ if ["sses", "xes", "ches", "shes"]
+            .iter()
+            .any(|end| word.ends_with(end)) =>
+        {
+            cut("es", "")
+        }
         _ if word.len() > 2 && !word.ends_with("ss") => cut("s", ""),
         _ => None,
     };
@@ -62,10 +68,12 @@ pub(super) fn share(words: &BTreeSet<String>, whole: &BTreeSet<String>) -> f64 {
     if whole.is_empty() {
         return 0.0;
     }
-    let same = |a: &str, b: &str| {
-        a == b || (a.len() >= 4 && b.starts_with(a)) || (b.len() >= 4 && a.starts_with(b))
-    };
-    let found = whole.iter().filter(|word| words.iter().any(|other| same(other, word))).count();
+    let same =
+        |a: &str, b: &str| a == b || (a.len() >= 4 && b.starts_with(a)) || (b.len() >= 4 && a.starts_with(b));
+    let found = whole
+        .iter()
+        .filter(|word| words.iter().any(|other| same(other, word)))
+        .count();
     found as f64 / whole.len() as f64
 }
 

@@ -34,8 +34,9 @@ impl Path {
         let mut steps = Vec::new();
         while !text.is_empty() {
             let marks = [("[]", Step::Items), ("{key}", Step::Key), ("{}", Step::Values)];
-            if let Some((rest, step)) =
-                marks.into_iter().find_map(|(mark, step)| Some((text.strip_prefix(mark)?, step)))
+            if let Some((rest, step)) = marks
+                .into_iter()
+                .find_map(|(mark, step)| Some((text.strip_prefix(mark)?, step)))
             {
                 steps.push(step);
                 text = rest.strip_prefix('.').unwrap_or(rest);
@@ -43,7 +44,9 @@ impl Path {
             }
             let end = text.find(['.', '[', '{']).unwrap_or(text.len()).max(1);
             // A character of several bytes may begin a name.
-            let end = (end..=text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
+            let end = (end..=text.len())
+                .find(|end| text.is_char_boundary(*end))
+                .unwrap_or(text.len());
             steps.push(Step::Field(text[..end].to_owned()));
             text = text[end..].strip_prefix('.').unwrap_or(&text[end..]);
         }
@@ -60,11 +63,6 @@ impl Path {
     /// Whether it leads to one value of a document.
     pub(super) fn is_single(&self) -> bool {
         self.0.iter().all(|step| matches!(step, Step::Field(_)))
-    }
-
-    /// Whether its last step is a field.
-    pub(super) fn ends_in_field(&self) -> bool {
-        matches!(self.0.last(), Some(Step::Field(_)))
     }
 
     /// The path of the document that has its last field; `None` behind an array of values or a map of them.
@@ -168,7 +166,10 @@ mod tests {
             let mut all = Vec::new();
             Path::parse(text).each(&document, &mut |_, found| {
                 all.push(match found {
-                    Found::Value(value) => value.as_i32().map(|number| number.to_string()).unwrap_or_default(),
+                    Found::Value(value) => value
+                        .as_i32()
+                        .map(|number| number.to_string())
+                        .unwrap_or_default(),
                     Found::Key(key) => key.to_owned(),
                 });
             });

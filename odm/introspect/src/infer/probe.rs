@@ -31,7 +31,10 @@ pub(super) fn known(
     collected: &[Collected],
 ) -> Option<(f64, usize)> {
     let is_all_read = collected[target.collection].whole;
-    let all = target.shape.and_then(|shape| shape.twice.all()).filter(|_| !target.is_hex);
+    let all = target
+        .shape
+        .and_then(|shape| shape.twice.all())
+        .filter(|_| !target.is_hex);
     let is_there: Box<dyn Fn(u64) -> bool> = match all {
         Some(all) if is_all_read => Box::new(|hash| all.contains(&hash)),
         _ if is_all_read && target.is_whole => {
@@ -72,7 +75,9 @@ impl Probes {
             }
             let name = &collected[column.collection].facts.name;
             let values = values.values().cloned().collect();
-            let documents = source.find(name, &column.text, values, std::slice::from_ref(&column.text)).await?;
+            let documents = source
+                .find(name, &column.text, values, std::slice::from_ref(&column.text))
+                .await?;
             let found = probes.found.entry(*target).or_default();
             for document in &documents {
                 found.extend(hash_at(document, &column.path, column));
@@ -80,7 +85,10 @@ impl Probes {
         }
         for (collection, targets) in scans {
             let name = &collected[collection].facts.name;
-            let paths: Vec<_> = targets.iter().map(|target| columns[*target].text.clone()).collect();
+            let paths: Vec<_> = targets
+                .iter()
+                .map(|target| columns[*target].text.clone())
+                .collect();
             notes.push(format!(
                 "`{name}` was read a second time, for values of `{}`, which no index has",
                 paths.join("`, `")
@@ -133,7 +141,11 @@ impl Probes {
     ) -> bool {
         let column = &columns[target];
         if collected[column.collection].whole {
-            if let Some(all) = column.shape.and_then(|shape| shape.twice.all()).filter(|_| !column.is_hex) {
+            if let Some(all) = column
+                .shape
+                .and_then(|shape| shape.twice.all())
+                .filter(|_| !column.is_hex)
+            {
                 return all.contains(&hash);
             }
             if column.is_whole {

@@ -6,11 +6,12 @@
 use super::Collected;
 use super::columns::{Class, Column};
 use super::names;
-use super::path::Path;
 use super::probe::{self, Probes};
 use super::told;
 use crate::design::{Compared, Place, Reference, Told};
+use crate::kind::Kind;
 use crate::read::Source;
+use crate::shape::Value;
 use anyhow::Result;
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,6 +23,8 @@ const SHARE: f64 = 0.8;
 const SHARE_BY_NAME: f64 = 0.5;
 /// How unlikely it is that texts or integers are found by chance: the negative logarithm of the probability.
 const SURPRISE: f64 = 7.0;
+/// The same where half of the values are enough.
+const CERTAIN: f64 = 40.0;
 /// Integers are dense where a target has one in this many of its range.
 const DENSE: f64 = 1e-3;
 
@@ -39,6 +42,10 @@ pub(super) struct Candidate {
     surprise: f64,
     score: f64,
     pub(super) told: Option<Told>,
+    /// Whether no other target has all of the values.
+    is_only: bool,
+    /// Whether other fields of the same embedded document are found in the same collection.
+    has_neighbours: bool,
 }
 
 /// Finds the references, with what was read a second time for them.
@@ -58,10 +65,13 @@ pub(super) async fn find(
     for (holder, target) in pairs {
         let (share, found) = probes.share(&columns[holder], target, columns, collected);
         if found > 0 && !is_itself(&columns[holder], &columns[target], collected) {
-            let candidate = candidate(columns, collected, holder, target, share, found);
+            let is_there = |hash| probes.is_there(hash, target, columns, collected);
+            let surprise = surprise(&columns[holder], &columns[target], &is_there);
+            let candidate = candidate(columns, collected, (holder, target), (share, found), surprise);
             of_holder.entry(holder).or_default().push(candidate);
         }
     }
+    keep_one_direction(&mut of_holder, columns);
     forget_targets_that_refer(&mut of_holder, columns);
     let mut chosen = Vec::new();
     for candidates in of_holder.values_mut() {
@@ -69,7 +79,6 @@ pub(super) async fn find(
         chosen.extend(choose(candidates, columns, collected, &probes));
     }
     let chosen = of_neighbours(chosen, columns);
-    let chosen = one_direction(chosen, columns);
     let references = chosen
         .into_iter()
         .map(|candidate| reference(&candidate, columns, collected))
@@ -138,7 +147,11 @@ fn is_itself(from: &Column<'_>, to: &Column<'_>, collected: &[Collected]) -> boo
     }
     let (mut same, mut all) = (0_u64, 0_u64);
     for document in collected[from.collection].kept.all().take(500) {
-        let Some(own) = to.path.first(document).and_then(|own| probe::key_of(&own, to.class, to.is_hex)) else {
+        let Some(own) = to
+            .path
+            .first(document)
+            .and_then(|own| probe::key_of(&own, to.class, to.is_hex))
+        else {
             continue;
         };
         from.path.each(document, &mut |_, found| {
@@ -154,16 +167,14 @@ fn is_itself(from: &Column<'_>, to: &Column<'_>, collected: &[Collected]) -> boo
 fn candidate(
     columns: &[Column<'_>],
     collected: &[Collected],
-    holder: usize,
-    target: usize,
-    share: f64,
-    found: usize,
+    (holder, target): (usize, usize),
+    (share, found): (f64, usize),
+    surprise: f64,
 ) -> Candidate {
     let (from, to) = (&columns[holder], &columns[target]);
     let of_collection = names::share(&from.words, &names::words(&collected[to.collection].facts.name));
     let of_path = names::share(&from.words, &to.words);
     let name = of_collection.max(of_path);
-    let surprise = surprise(from, to) * found as f64;
     let declared = if to.is_id() {
         0.15
     } else if to.is_declared_unique {
@@ -182,27 +193,39 @@ fn candidate(
         surprise,
         score: share + 0.3 * of_collection.max(0.7 * of_path) + declared + covered,
         told: None,
+        is_only: false,
+        has_neighbours: false,
     }
 }
 
-/// How unlikely it is that one value is found by chance: the negative logarithm of the probability.
-fn surprise(from: &Column<'_>, to: &Column<'_>) -> f64 {
+/// How unlikely it is that these values are found by chance: the negative logarithm of the probability.
+fn surprise(from: &Column<'_>, to: &Column<'_>, is_there: &dyn Fn(u64) -> bool) -> f64 {
+    let found = || probe::asked(from).filter(|(hash, _)| is_there(*hash));
     match from.class {
-        Class::Id | Class::Uuid => 40.0,
+        Class::Id | Class::Uuid => 40.0 * found().count() as f64,
         Class::Int => {
             let (least, greatest) = to.numbers.unwrap_or_default();
             let range = (greatest - least + 1.0).max(1.0);
-            -((to.distinct as f64 / range).clamp(1e-9, 0.9)).ln()
+            let by_density = -((to.distinct as f64 / range).clamp(1e-9, 0.9)).ln();
+            // Small numbers are common in any field.
+            let by_size = |value: &Value| match value {
+                Value::Int(number) => (number.unsigned_abs() as f64 + 1.0).ln(),
+                _ => 0.0,
+            };
+            found().map(|(_, value)| by_size(value).min(by_density)).sum()
         }
         Class::Text => {
             let lengths = from.shape.map(|shape| shape.texts.spread());
-            let is_code = lengths.is_none_or(|lengths| lengths.least == lengths.greatest) && from.length <= 4.0;
-            if is_code {
+            let is_code =
+                lengths.is_none_or(|lengths| lengths.least == lengths.greatest) && from.length <= 4.0;
+            let each = if is_code {
                 let possible = 26_f64.powf(from.length.max(1.0));
-                return -((to.distinct as f64 / possible).clamp(1e-6, 0.9)).ln();
-            }
-            // Words are chosen from a vocabulary, not at random: each letter more makes the same word less likely.
-            (from.length * 0.35).clamp(1.0, 8.0)
+                -((to.distinct as f64 / possible).clamp(1e-6, 0.9)).ln()
+            } else {
+                // Words are chosen from a vocabulary, not at random: each letter more makes the same word less likely.
+                (from.length * 0.35).clamp(1.0, 8.0)
+            };
+            each * found().count() as f64
         }
     }
 }
@@ -215,7 +238,8 @@ fn forget_targets_that_refer(of_holder: &mut BTreeMap<usize, Vec<Candidate>>, co
             candidates.iter().any(|candidate| {
                 let to = &columns[candidate.target];
                 let is_more = to.distinct > columns[**holder].distinct;
-                is_accepted(candidate, columns) && (candidate.name >= 1.0 || (to.is_declared_unique && is_more))
+                is_accepted(candidate, columns)
+                    && (candidate.name >= 1.0 || (to.is_declared_unique && is_more))
             })
         })
         .map(|(holder, _)| *holder)
@@ -232,7 +256,14 @@ fn forget_targets_that_refer(of_holder: &mut BTreeMap<usize, Vec<Candidate>>, co
 
 /// Whether the evidence of one column alone is enough.
 fn is_accepted(candidate: &Candidate, columns: &[Column<'_>]) -> bool {
-    is_accepted_with(candidate, columns, candidate.surprise)
+    is_accepted_with(candidate, columns, alone(candidate, columns))
+}
+
+/// How unlikely chance is for a candidate alone. Within one collection many fields have the same words.
+fn alone(candidate: &Candidate, columns: &[Column<'_>]) -> f64 {
+    let (from, to) = (&columns[candidate.holder], &columns[candidate.target]);
+    let is_near = from.class == Class::Text && from.collection == to.collection;
+    candidate.surprise / if is_near { 3.0 } else { 1.0 }
 }
 
 fn is_accepted_with(candidate: &Candidate, columns: &[Column<'_>], surprise: f64) -> bool {
@@ -254,17 +285,20 @@ fn is_accepted_with(candidate: &Candidate, columns: &[Column<'_>], surprise: f64
             let (least, greatest) = to.numbers.unwrap_or_default();
             let is_sparse = (to.distinct as f64) < DENSE * (greatest - least + 1.0);
             if is_sparse {
-                return candidate.share >= SHARE && surprise >= SURPRISE;
+                return (candidate.share >= SHARE && surprise >= SURPRISE)
+                    || (candidate.share >= SHARE_BY_NAME && surprise >= CERTAIN);
             }
             let (from_least, from_greatest) = from.numbers.unwrap_or_default();
             let spread = (from_greatest - from_least) / (greatest - least).max(1.0);
             let last = from.path.names().next_back().unwrap_or_default();
             let is_key = names::is_of_key(last) || names::words(last) == from.words;
-            candidate.share >= 0.95
-                && candidate.name >= 0.5
-                && is_key
-                && candidate.found >= 3
-                && (0.2..=1.0).contains(&spread)
+            let is_named =
+                candidate.name >= 0.5 && is_key && candidate.found >= 3 && (0.2..=1.0).contains(&spread);
+            // A list of many of the numbers of one collection, and of no other.
+            let covered = candidate.found as f64 / to.distinct.max(1) as f64;
+            let is_list =
+                !from.path.is_single() && candidate.is_only && candidate.found >= 20 && covered >= 0.6;
+            candidate.share >= 0.95 && (is_named || is_list)
         }
     }
 }
@@ -284,7 +318,14 @@ fn choose(
         return several;
     }
     // Without the evidence of its neighbours: these are looked at together.
-    vec![best.clone()]
+    let with_all = candidates
+        .iter()
+        .filter(|candidate| candidate.share >= 0.98)
+        .count();
+    vec![Candidate {
+        is_only: with_all == 1 && best.share >= 0.98,
+        ..best.clone()
+    }]
 }
 
 /// Of several fields of one document that are found in one collection, one is the reference, and the others may be copies. Together they
@@ -308,21 +349,60 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
         let together: f64 = if parent.is_empty() || targets.len() == 1 {
             0.0
         } else {
-            group.iter().filter(|candidate| candidate.share >= SHARE_BY_NAME).map(|one| one.surprise).sum()
+            group
+                .iter()
+                .filter(|candidate| candidate.share >= SHARE_BY_NAME)
+                .map(|one| one.surprise)
+                .sum()
         };
+        let is_enough = |candidate: &Candidate| {
+            candidate.told.is_some()
+                || is_accepted_with(candidate, columns, alone(candidate, columns).max(together))
+        };
+        // The neighbours of one that is accepted are found in the same document, also where more of them dangle.
+        let is_one = !parent.is_empty() && group.iter().any(is_enough);
         let accepted: Vec<_> = group
             .into_iter()
-            .filter(|candidate| {
-                candidate.told.is_some()
-                    || is_accepted_with(candidate, columns, candidate.surprise.max(together))
-            })
+            .filter(|candidate| is_enough(candidate) || (is_one && candidate.share >= SHARE_BY_NAME))
             .collect();
-        let Some(best) = accepted.iter().max_by(|a, b| rank(a, columns).total_cmp(&rank(b, columns))) else {
+        let Some(best) = accepted
+            .iter()
+            .max_by(|a, b| rank(a, columns).total_cmp(&rank(b, columns)))
+        else {
             continue;
         };
         let target = best.target;
-        all.extend(accepted.into_iter().filter(|candidate| candidate.target == target));
+        let has_neighbours = !parent.is_empty() && targets.len() > 1;
+        all.extend(
+            accepted
+                .into_iter()
+                .filter(|candidate| {
+                    let is_key_of_map = columns[candidate.target].shape.is_none();
+                    candidate.target == target || (parent.is_empty() && is_key_of_map)
+                })
+                .map(|candidate| Candidate {
+                    has_neighbours,
+                    ..candidate
+                }),
+        );
     }
+    // What embedded documents repeat of the document that they refer to is no target of others.
+    let holders: HashSet<(usize, String)> = all
+        .iter()
+        .filter_map(|candidate| {
+            let from = &columns[candidate.holder];
+            let parent = from.path.parent()?.to_string();
+            (!parent.is_empty()).then_some((from.collection, parent))
+        })
+        .collect();
+    all.retain(|candidate| {
+        let to = &columns[candidate.target];
+        to.is_declared_unique
+            || !to
+                .path
+                .parent()
+                .is_some_and(|parent| holders.contains(&(to.collection, parent.to_string())))
+    });
     all
 }
 
@@ -347,22 +427,29 @@ fn rank(candidate: &Candidate, columns: &[Column<'_>]) -> f64 {
     2.0 * is_named + declared + by_last + candidate.share
 }
 
-/// Of two columns that refer to each other, the one that is meant.
-fn one_direction(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidate> {
-    let pairs: BTreeMap<(usize, usize), f64> = chosen
-        .iter()
-        .map(|candidate| ((candidate.holder, candidate.target), rank(candidate, columns)))
+/// Of two columns that may refer to each other, one does: to the column that is declared unique, or the better one.
+fn keep_one_direction(of_holder: &mut BTreeMap<usize, Vec<Candidate>>, columns: &[Column<'_>]) {
+    let pairs: BTreeMap<(usize, usize), (bool, f64)> = of_holder
+        .values()
+        .flatten()
+        .map(|candidate| {
+            let to = &columns[candidate.target];
+            (
+                (candidate.holder, candidate.target),
+                (to.is_declared_unique, rank(candidate, columns)),
+            )
+        })
         .collect();
-    chosen
-        .into_iter()
-        .filter(|candidate| {
+    for candidates in of_holder.values_mut() {
+        candidates.retain(|candidate| {
             let (holder, target) = (candidate.holder, candidate.target);
             match (pairs.get(&(holder, target)), pairs.get(&(target, holder))) {
-                (Some(own), Some(other)) => own > other || (own == other && holder < target),
+                (Some(own), Some(other)) if own == other => holder < target,
+                (Some(own), Some(other)) => own > other,
                 _ => true,
             }
-        })
-        .collect()
+        });
+    }
 }
 
 fn reference(candidate: &Candidate, columns: &[Column<'_>], collected: &[Collected]) -> Reference {
@@ -397,10 +484,41 @@ fn reference(candidate: &Candidate, columns: &[Column<'_>], collected: &[Collect
     }
 }
 
+/// Whether enough values show a reference. Of an integer that was found fewer times than this, one in three could dangle unseen; of texts
+/// the name may say it, too.
+pub(super) fn is_sure(reference: &Reference, collected: &[Collected]) -> bool {
+    const SEEN: u64 = 8;
+    let field = collected
+        .iter()
+        .find(|collected| collected.facts.name == reference.from.collection)
+        .zip(reference.from.paths.first())
+        .and_then(|(collected, path)| collected.facts.root.at(path));
+    let Some(field) = field else { return true };
+    let number = |kind: Kind| field.kinds.get(&kind).copied().unwrap_or_default();
+    let integers = number(Kind::Int) + number(Kind::Long);
+    let texts = number(Kind::String);
+    let ids = number(Kind::ObjectId) + number(Kind::Uuid);
+    if ids >= integers + texts || reference.from.paths.len() > 1 {
+        return true;
+    }
+    let says = [BY_NAME, BY_NEIGHBOURS]
+        .iter()
+        .any(|says| reference.evidence.contains(says));
+    integers + texts >= SEEN || (says && texts > integers)
+}
+
+/// What evidence says of a name.
+const BY_NAME: &str = ", and the name says it";
+/// What evidence says of other fields of an embedded document.
+const BY_NEIGHBOURS: &str = ", and so were the fields beside it";
+
 fn evidence(candidate: &Candidate, looked_up: usize, from: &Column<'_>) -> String {
     let mut evidence = format!("{} of {looked_up} distinct values were found", candidate.found);
     if candidate.name >= 0.5 {
-        evidence.push_str(", and the name says it");
+        evidence.push_str(BY_NAME);
+    }
+    if candidate.has_neighbours {
+        evidence.push_str(BY_NEIGHBOURS);
     }
     if let Some(told) = &candidate.told {
         evidence.push_str(&format!("; `{}` says which ones", told.path));
@@ -409,9 +527,4 @@ fn evidence(candidate: &Candidate, looked_up: usize, from: &Column<'_>) -> Strin
         evidence.push_str("; so few may be found by chance");
     }
     evidence
-}
-
-/// The path of the document that has the last field of a column.
-pub(super) fn parent(column: &Column<'_>) -> Option<Path> {
-    column.path.parent()
 }

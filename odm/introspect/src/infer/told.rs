@@ -42,7 +42,9 @@ pub(super) fn apart(
         .iter()
         .filter(|(at, _)| {
             let collection = columns[candidates[*at].target].collection;
-            chosen.iter().all(|other| columns[candidates[*other].target].collection != collection)
+            chosen
+                .iter()
+                .all(|other| columns[candidates[*other].target].collection != collection)
         })
         .max_by_key(|(at, found)| {
             let more = found.iter().filter(|hash| left.contains(*hash)).count();
@@ -96,8 +98,9 @@ fn neighbour(holder: &Column<'_>, found: &[&HashSet<u64>], collected: &[Collecte
                 return;
             };
             let hash = key.hash();
-            let in_targets: Vec<usize> =
-                (0..found.len()).filter(|target| found[*target].contains(&hash)).collect();
+            let in_targets: Vec<usize> = (0..found.len())
+                .filter(|target| found[*target].contains(&hash))
+                .collect();
             // A value that several have says nothing about the neighbour.
             let [target] = in_targets[..] else { return };
             all += 1;
@@ -113,15 +116,21 @@ fn neighbour(holder: &Column<'_>, found: &[&HashSet<u64>], collected: &[Collecte
             }
         });
     }
-    let mut best: Option<(u64, Neighbour)> = None;
+    // The beginning of an address before a text, and few values before many.
+    let mut best: Option<((bool, usize), Neighbour)> = None;
     for ((name, prefix), of_values) in counts {
-        if of_values.len() > VALUES || of_values.len() < 2 {
+        // A value a document tells nothing.
+        if of_values.len() > VALUES || of_values.len() < 2 || of_values.len() as u64 * 2 > all {
             continue;
         }
+        let rank = (!prefix, of_values.len());
         let mut right = 0;
         let mut values: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
         for (value, targets) in of_values {
-            let Some((target, number)) = targets.into_iter().max_by_key(|(target, number)| (*number, *target)) else {
+            let Some((target, number)) = targets
+                .into_iter()
+                .max_by_key(|(target, number)| (*number, *target))
+            else {
                 continue;
             };
             right += number;
@@ -131,8 +140,8 @@ fn neighbour(holder: &Column<'_>, found: &[&HashSet<u64>], collected: &[Collecte
             continue;
         }
         let path = parent.then(super::path::Step::Field(name)).to_string();
-        if best.as_ref().is_none_or(|(number, _)| right > *number) {
-            best = Some((right, Neighbour { path, prefix, values }));
+        if best.as_ref().is_none_or(|(other, _)| rank < *other) {
+            best = Some((rank, Neighbour { path, prefix, values }));
         }
     }
     best.map(|(_, neighbour)| neighbour)

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// A tag has at most this many values.
 const TAGS: usize = 100;
 /// A tag takes away this share of the doubt about which fields are there, at least.
-const EXPLAINED: f64 = 0.6;
+const EXPLAINED: f64 = 0.5;
 /// Fewer documents than this have no variants.
 const ENOUGH: usize = 8;
 
@@ -19,7 +19,10 @@ pub(super) fn find(root: &mut Field, documents: &[&RawDocument]) {
 fn visit(field: &mut Field, objects: &[&RawDocument]) {
     field.variants = of(field, objects);
     for below in &mut field.fields {
-        let values: Vec<_> = objects.iter().filter_map(|object| object.get(below.name.as_str()).ok()?).collect();
+        let values: Vec<_> = objects
+            .iter()
+            .filter_map(|object| object.get(below.name.as_str()).ok()?)
+            .collect();
         into(below, &values);
     }
 }
@@ -68,8 +71,9 @@ fn of(field: &Field, objects: &[&RawDocument]) -> Vec<Variants> {
     for has in &has {
         has.iter().for_each(|at| counts[*at] += 1);
     }
-    let optional: Vec<usize> =
-        (0..names.len()).filter(|at| counts[*at] > 0 && counts[*at] < objects.len()).collect();
+    let optional: Vec<usize> = (0..names.len())
+        .filter(|at| counts[*at] > 0 && counts[*at] < objects.len())
+        .collect();
     if optional.is_empty() {
         return Vec::new();
     }
@@ -126,7 +130,10 @@ fn by_tag(
                 continue;
             }
             for members in groups.values() {
-                let there = members.iter().filter(|member| has[**member].binary_search(at).is_ok()).count();
+                let there = members
+                    .iter()
+                    .filter(|member| has[**member].binary_search(at).is_ok())
+                    .count();
                 left += doubt(there, members.len());
                 // A group of few explains by chance.
                 if there > 0 && members.len() < 3 && groups.len() > objects.len() / 4 {
@@ -145,13 +152,29 @@ fn by_tag(
         }
     }
     tags.sort_by(|a, b| b.0.total_cmp(&a.0));
+    // Two fields that divide the documents in the same way are one tag.
+    let mut ways: Vec<Vec<Vec<usize>>> = Vec::new();
+    tags.retain(|(.., groups)| {
+        let mut way: Vec<Vec<usize>> = groups.values().cloned().collect();
+        way.sort();
+        let is_new = !ways.contains(&way);
+        ways.push(way);
+        is_new
+    });
     tags.truncate(2);
     tags.into_iter()
         .map(|(_, explained, tag, groups)| Variants {
             kinds: groups
                 .into_iter()
                 .map(|(value, members)| {
-                    kind(value.unwrap_or("(missing)").to_owned(), &members, names, has, counts, objects.len())
+                    kind(
+                        value.unwrap_or("(missing)").to_owned(),
+                        &members,
+                        names,
+                        has,
+                        counts,
+                        objects.len(),
+                    )
                 })
                 .collect(),
             tag: Some(tag),
@@ -161,18 +184,19 @@ fn by_tag(
         .collect()
 }
 
-/// The paths of texts of few values, in the document itself or in an embedded one.
+/// The paths of enumerations, in the document itself or in an embedded one that each has.
 fn candidates(field: &Field) -> Vec<String> {
+    let may_be = |field: &Field| field.enumeration && field.distinct <= TAGS as u64;
     let mut all = Vec::new();
     for direct in &field.fields {
-        if direct.text.is_some() && direct.name != "_id" && direct.distinct <= TAGS as u64 {
+        if may_be(direct) {
             all.push(direct.name.clone());
         }
-        for below in &direct.fields {
-            if below.text.is_some() && below.distinct <= TAGS as u64 && direct.present == direct.of {
-                all.push(format!("{}.{}", direct.name, below.name));
-            }
-        }
+        let below = direct
+            .fields
+            .iter()
+            .filter(|below| may_be(below) && direct.present == direct.of);
+        all.extend(below.map(|below| format!("{}.{}", direct.name, below.name)));
     }
     all
 }
@@ -187,7 +211,10 @@ fn kind(
 ) -> Variant {
     let (mut always, mut sometimes) = (Vec::new(), Vec::new());
     for (at, name) in names.iter().enumerate() {
-        let there = members.iter().filter(|member| has[**member].binary_search(&at).is_ok()).count();
+        let there = members
+            .iter()
+            .filter(|member| has[**member].binary_search(&at).is_ok())
+            .count();
         if counts[at] == objects || there == 0 {
             continue;
         }
@@ -229,26 +256,33 @@ fn by_presence(
     let covered: usize = chosen.iter().map(|at| counts[*at]).sum();
     let is_one_of = chosen.len() >= 2 && covered == objects;
     if !is_one_of {
-        // A field that others come with, and never without it.
+        // A field that brings others along, or without which they are not there.
+        let is_with = |a: usize, b: usize| {
+            has.iter()
+                .all(|has| has.binary_search(&a).is_err() || has.binary_search(&b).is_ok())
+        };
         chosen = optional
             .iter()
             .copied()
-            .filter(|at| {
-                let others = optional.iter().filter(|other| {
-                    *other != at && has.iter().all(|has| {
-                        has.binary_search(at).is_ok() || has.binary_search(other).is_err()
-                    })
-                });
-                counts[*at] * 50 >= objects && others.count() >= 1
+            .filter(|at| counts[*at] * 50 >= objects)
+            .filter_map(|at| {
+                let others = || optional.iter().copied().filter(move |other| *other != at);
+                let brought = others().filter(|other| is_with(at, *other)).count();
+                let only_with = others().filter(|other| is_with(*other, at)).count();
+                (brought > 0 && only_with > 0).then_some((brought + only_with, brought, counts[at], at))
             })
-            .max_by_key(|at| counts[*at])
+            .max()
+            .map(|(.., at)| at)
             .into_iter()
             .collect();
         chosen.first()?;
     }
     let mut groups: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (at, has) in has.iter().enumerate() {
-        let group = chosen.iter().copied().find(|field| has.binary_search(field).is_ok());
+        let group = chosen
+            .iter()
+            .copied()
+            .find(|field| has.binary_search(field).is_ok());
         groups.entry(group).or_default().push(at);
     }
     let own: BTreeSet<&str> = chosen.iter().map(|at| names[*at]).collect();
@@ -274,9 +308,13 @@ mod tests {
     use bson::{Document, RawDocumentBuf, doc};
 
     fn variants(documents: &[Document]) -> Vec<Variants> {
-        let raw: Vec<_> = documents.iter().map(|document| RawDocumentBuf::try_from(document).unwrap()).collect();
+        let raw: Vec<_> = documents
+            .iter()
+            .map(|document| RawDocumentBuf::try_from(document).unwrap())
+            .collect();
         let (mut shape, mut budget) = (Shape::default(), Budget::default());
-        raw.iter().for_each(|document| shape.add_document(document, &mut budget));
+        raw.iter()
+            .for_each(|document| shape.add_document(document, &mut budget));
         let mut field = fields::field(&shape, "", "", documents.len() as u64, true);
         find(&mut field, &raw.iter().map(|raw| &**raw).collect::<Vec<_>>());
         field.variants
@@ -295,13 +333,22 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].tag.as_deref(), Some("type"));
         let square = found[0].kinds.iter().find(|kind| kind.value == "square").unwrap();
-        assert_eq!((square.number, &square.always[..], &square.sometimes[..]), (20, &["side".to_owned()][..], &["label".to_owned()][..]));
+        assert_eq!(
+            (square.number, &square.always[..], &square.sometimes[..]),
+            (20, &["side".to_owned()][..], &["label".to_owned()][..])
+        );
     }
 
     #[test]
     fn one_of_two_fields_is_a_variant_without_a_tag() {
         let documents: Vec<_> = (0..20)
-            .map(|at| if at % 2 == 0 { doc! { "a": at } } else { doc! { "b": at } })
+            .map(|at| {
+                if at % 2 == 0 {
+                    doc! { "a": at }
+                } else {
+                    doc! { "b": at }
+                }
+            })
             .collect();
         assert_eq!(variants(&documents)[0].by_presence, ["a", "b"]);
     }

@@ -1,5 +1,6 @@
 //! Documents: all of a collection or a sample of them in one pass, and some by their values.
 
+use super::again::Ids;
 use super::path::{behind, in_queries, projection};
 use super::source::{Source, failed};
 use crate::design::{Collection, CollectionKind};
@@ -22,9 +23,6 @@ const BYTES: usize = 8 << 20;
 const TELL: Duration = Duration::from_millis(100);
 /// How often a pass begins again at the same place after the connection was lost.
 const AGAIN: u32 = 5;
-
-/// What happens to each document.
-pub(super) type Visit<'a> = &'a mut (dyn FnMut(&RawDocument) + Send);
 
 type Batches = Pin<Box<dyn Stream<Item = mongodb::error::Result<RawBatch>> + Send>>;
 
@@ -59,13 +57,17 @@ impl Source {
         has_index && !self.samples(collection)
     }
 
-    /// A pass that goes on behind the document with this `_id`, after `before` documents.
-    pub(super) async fn pass_behind(
+    /// A [pass](Self::pass) that goes on behind the document with this `_id`, after `before` documents. It may be of any type: the order
+    /// of `_id` is that of the server, over all types.
+    ///
+    /// # Errors
+    /// Where the collection can't be read.
+    pub async fn pass_behind(
         &self,
         collection: &Collection,
         mut last: Option<Bson>,
         before: u64,
-        visit: Visit<'_>,
+        visit: &mut (dyn FnMut(&RawDocument) + Send),
     ) -> Result<u64> {
         let name = collection.name.as_str();
         let of = match self.options().sample {
@@ -74,6 +76,7 @@ impl Source {
         };
         let mut read = 0;
         let mut again = 0;
+        let mut ids = (self.options().again && self.samples(collection)).then(Ids::default);
         let mut told = Instant::now();
         self.tell(name, before, of);
         loop {
@@ -86,6 +89,9 @@ impl Source {
                             mongodb::error::Error::custom("a batch holds what is no document")
                         })?;
                         visit(document);
+                        if let Some(ids) = &mut ids {
+                            ids.add(document);
+                        }
                         read += 1;
                         of_batch = Some(document);
                         if told.elapsed() >= TELL {
@@ -115,6 +121,9 @@ impl Source {
             }
         }
         self.tell(name, before + read, before + read);
+        if let Some(ids) = ids {
+            self.keep(name, ids);
+        }
         Ok(read)
     }
 

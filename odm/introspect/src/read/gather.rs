@@ -7,10 +7,8 @@ use anyhow::Result;
 use bson::{Bson, RawDocument, doc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// How often the state is written.
-const EVERY: Duration = Duration::from_secs(3);
 /// Where writing it takes long it is written less often: this many times as long passes until the next time.
 const PAUSE: u32 = 20;
 /// How many documents are read between two looks at the clock.
@@ -66,7 +64,8 @@ impl Source {
         }
         let mut gathered: Gathered<S> = state.running(name).unwrap_or_default();
         let (last, before) = (gathered.last(), gathered.read);
-        let (mut kept, mut pause) = (Instant::now(), EVERY);
+        let every = self.options().every;
+        let (mut kept, mut pause) = (Instant::now(), every);
         let mut failure = None;
         self.pass_behind(collection, last, before, &mut |document| {
             add(&mut gathered.made, document);
@@ -77,7 +76,7 @@ impl Source {
             let begun = Instant::now();
             gathered.last = last_of(document);
             failure = state.keep(name, &gathered).err();
-            pause = EVERY.max(begun.elapsed() * PAUSE);
+            pause = every.max(begun.elapsed() * PAUSE);
             kept = Instant::now();
         })
         .await?;

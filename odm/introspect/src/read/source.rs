@@ -1,13 +1,16 @@
 //! What is read, and of which database.
 
+use super::again::Ids;
 use super::state::State;
 use anyhow::Error;
 use mongodb::Database;
 use mongodb::error::ErrorKind;
 use mongodb::options::{DatabaseOptions, ReadPreference, SelectionCriteria};
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// The number of documents of each collection that are read by default.
 pub const SAMPLE: u64 = 10_000;
@@ -27,6 +30,10 @@ pub struct ReadOptions {
     /// The file that says how far a reading of all documents has come, for one that is interrupted. It has the figures of what was
     /// read, with some values.
     pub state: Option<PathBuf>,
+    /// How often the state is written, at most: where that takes long, it is written less often.
+    pub every: Duration,
+    /// Whether the documents of a sample are read [again](Source::again): their `_id`s are kept for that.
+    pub again: bool,
 }
 
 impl Default for ReadOptions {
@@ -36,6 +43,8 @@ impl Default for ReadOptions {
             values: true,
             progress: None,
             state: None,
+            every: Duration::from_secs(3),
+            again: false,
         }
     }
 }
@@ -47,6 +56,8 @@ impl fmt::Debug for ReadOptions {
             .field("values", &self.values)
             .field("progress", &self.progress.is_some())
             .field("state", &self.state)
+            .field("every", &self.every)
+            .field("again", &self.again)
             .finish()
     }
 }
@@ -59,6 +70,8 @@ pub struct Source {
     notes: Mutex<Vec<String>>,
     /// The state, once it is open.
     pub(super) state: Mutex<Option<State>>,
+    /// The documents of each sample.
+    pub(super) sampled: Mutex<HashMap<String, Ids>>,
 }
 
 impl Source {
@@ -70,6 +83,7 @@ impl Source {
             options,
             notes: Mutex::default(),
             state: Mutex::default(),
+            sampled: Mutex::default(),
         }
     }
 

@@ -1,0 +1,213 @@
+//! Patterns of several documents: arrays with the newest documents of another collection, and buckets.
+
+use super::Collected;
+use super::path::Path;
+use super::targets;
+use crate::design::{Bucket, Collection, ComputedKind, Design, Field, Reference, Subset};
+use crate::kind::Kind;
+use crate::shape::Value;
+use bson::{RawBsonRef, RawDocument};
+use std::collections::{BTreeSet, HashMap};
+
+/// The share of the arrays that are as they should be.
+const SHARE: f64 = 0.7;
+/// Fewer documents with such an array prove nothing.
+const DOCUMENTS: u64 = 5;
+/// A bucket has at least this many items, somewhere.
+const ITEMS: u64 = 5;
+
+/// Arrays of embedded documents that are the newest or greatest of those that refer to their document.
+pub(super) fn subsets(
+    collected: &[Collected],
+    references: &[Reference],
+    holders: &HashMap<usize, HashMap<u64, Vec<(usize, u64)>>>,
+) -> Vec<Subset> {
+    let at = |name: &str| collected.iter().find(|collected| collected.facts.name == name);
+    let mut all = Vec::new();
+    for reference in references {
+        let (Some(to), Some(from)) = (at(&reference.to.collection), at(&reference.from.collection)) else {
+            continue;
+        };
+        let is_of_children =
+            reference.from.paths.len() == 1 && reference.to.paths.len() == 1 && !reference.many;
+        if !is_of_children || !from.whole || !from.kept.is_whole() {
+            continue;
+        }
+        let Some(holders) = holders.get(&reference.id) else {
+            continue;
+        };
+        let children: Vec<&RawDocument> = from.kept.all().collect();
+        for array in to.facts.root.fields.iter().filter(|field| field.items.is_some()) {
+            all.extend(subset(to, from, reference, array, holders, &children));
+        }
+    }
+    all
+}
+
+fn subset(
+    to: &Collected,
+    from: &Collected,
+    reference: &Reference,
+    array: &Field,
+    holders: &HashMap<u64, Vec<(usize, u64)>>,
+    children: &[&RawDocument],
+) -> Option<Subset> {
+    let items = array.items.as_deref()?;
+    // What an item has of a child.
+    let shared: Vec<&str> = items
+        .fields
+        .iter()
+        .filter(|field| {
+            let own = from.facts.root.fields.iter().find(|own| own.name == field.name);
+            own.is_some_and(|own| own.only_kind() == field.only_kind() && field.fields.is_empty())
+        })
+        .map(|field| field.name.as_str())
+        .collect();
+    if shared.is_empty() || shared.len() * 2 < items.fields.len() {
+        return None;
+    }
+    let orders: Vec<&Field> = from
+        .facts
+        .root
+        .fields
+        .iter()
+        .filter(|field| {
+            let is_order = |kind: Kind| kind.is_number() || matches!(kind, Kind::Date | Kind::ObjectId);
+            field.only_kind().is_some_and(is_order) && !field.is_optional()
+        })
+        .collect();
+    let key = Path::parse(&reference.to.paths[0]);
+    let identity = |document: &RawDocument| -> Vec<Option<Value>> {
+        let value = |name: &&str| {
+            document
+                .get(*name)
+                .ok()
+                .flatten()
+                .and_then(|value| Value::of(&value))
+        };
+        shared.iter().map(value).collect()
+    };
+    let mut best: Option<Subset> = None;
+    for order in orders {
+        let (mut equal, mut different, mut greatest) = (0, 0, 0);
+        for document in to.kept.all() {
+            let Some(RawBsonRef::Array(stored)) = document.get(array.name.as_str()).ok().flatten() else {
+                continue;
+            };
+            let stored: BTreeSet<_> = stored
+                .into_iter()
+                .flatten()
+                .filter_map(|item| item.as_document().map(identity))
+                .collect();
+            let own = targets::value_at(document, &key).and_then(|key| holders.get(&key.hash()));
+            let mut own: Vec<&RawDocument> = own.into_iter().flatten().map(|(at, _)| children[*at]).collect();
+            if stored.is_empty() && own.is_empty() {
+                continue;
+            }
+            own.sort_by(|a, b| by(order, b).total_cmp(&by(order, a)));
+            let newest: BTreeSet<_> = own
+                .iter()
+                .take(stored.len())
+                .map(|child| identity(child))
+                .collect();
+            greatest = greatest.max(stored.len() as u64);
+            if !stored.is_empty() && stored == newest {
+                equal += 1;
+            } else {
+                different += 1;
+            }
+        }
+        let all = equal + different;
+        let is_one = all >= DOCUMENTS && equal as f64 >= SHARE * all as f64;
+        if is_one && best.as_ref().is_none_or(|best| equal > best.equal) {
+            best = Some(Subset {
+                collection: to.facts.name.clone(),
+                path: array.path.clone(),
+                by: reference.id,
+                order: order.path.clone(),
+                limit: greatest,
+                equal,
+                different,
+            });
+        }
+    }
+    best
+}
+
+/// The place of a document in an order.
+fn by(order: &Field, document: &RawDocument) -> f64 {
+    match document.get(order.name.as_str()).ok().flatten() {
+        Some(RawBsonRef::Int32(number)) => number.into(),
+        Some(RawBsonRef::Int64(number)) => number as f64,
+        Some(RawBsonRef::Double(number)) => number,
+        Some(RawBsonRef::DateTime(date)) => date.timestamp_millis() as f64,
+        // The seconds, and behind them the counter.
+        Some(RawBsonRef::ObjectId(id)) => {
+            let bytes = id.bytes();
+            let seconds = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            let counter = u32::from_be_bytes([0, bytes[9], bytes[10], bytes[11]]);
+            f64::from(seconds) + f64::from(counter) / f64::from(1_u32 << 24)
+        }
+        _ => f64::NEG_INFINITY,
+    }
+}
+
+/// Collections whose documents hold a part of a long list each: an array with its length beside it, and a key that several share.
+pub(super) fn buckets(design: &Design) -> Vec<Bucket> {
+    let mut buckets = Vec::new();
+    for collection in &design.collections {
+        let is_many = |field: &&Field| {
+            let number = field.kinds.values().sum::<u64>();
+            field.name != "_id" && !field.unique && field.distinct > 0 && field.distinct * 3 <= number * 2
+        };
+        let referred = design.references.iter().filter(|reference| {
+            reference.from.collection == collection.name && !reference.many && reference.from.paths.len() == 1
+        });
+        let indexed = collection
+            .indexes
+            .iter()
+            .filter_map(|index| index.keys.keys().next());
+        let keys = referred.map(|reference| &reference.from.paths[0]).chain(indexed);
+        let mut keys = keys
+            .filter_map(|path| collection.root.at(path))
+            .filter(|key| key.name != "_id")
+            .peekable();
+        let first = keys.peek().copied();
+        let shared = keys.find(is_many);
+        let lengths = design.computed.iter().filter(|computed| {
+            let is_top = !computed.path.contains(['.', '[', '{']);
+            computed.collection == collection.name && computed.kind == ComputedKind::Length && is_top
+        });
+        for computed in lengths {
+            let Some(array) = collection.root.at(&computed.of[0]) else {
+                continue;
+            };
+            let limit = array.lengths.as_ref().map_or(0, |lengths| lengths.greatest);
+            let Some(key) = shared.or(first.filter(|_| has_bounds(collection, array))) else {
+                continue;
+            };
+            if limit >= ITEMS {
+                buckets.push(Bucket {
+                    collection: collection.name.clone(),
+                    items: array.path.clone(),
+                    key: key.path.clone(),
+                    count: Some(computed.path.clone()),
+                    limit,
+                });
+            }
+        }
+    }
+    buckets
+}
+
+/// Whether a document has two dates beside an array of documents with a date: its first and its last.
+fn has_bounds(collection: &Collection, array: &Field) -> bool {
+    let dates = |fields: &[Field]| {
+        fields
+            .iter()
+            .filter(|field| field.only_kind() == Some(Kind::Date))
+            .count()
+    };
+    let of_items = array.items.as_deref().map_or(0, |items| dates(&items.fields));
+    of_items > 0 && dates(&collection.root.fields) >= 2
+}
