@@ -148,7 +148,15 @@ async fn the_written_models_read_every_document() -> Result<()> {
             "{name}: {same} of {all} documents are written with the same bytes, {} types",
             models.types.len()
         );
-        compare(&name.replace('-', "_"), &code::write(&design))?;
+        let name = name.replace('-', "_");
+        compare(&name, &code::write(&design))?;
+        let against = code::against(&root().join("tests/introspected/src").join(&name), &design)?;
+        assert!(
+            against.differences.is_empty(),
+            "{name}: {:#?}",
+            against.differences
+        );
+        assert_eq!(against.patch, "");
     }
     Ok(())
 }

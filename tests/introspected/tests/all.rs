@@ -1,9 +1,12 @@
 //! The models that were written for other people's databases read each of their documents, and write it back byte for byte.
 
-use odm::bson::{Bson, Document, RawDocumentBuf};
+use mongodb::Client;
+use odm::bson::{Bson, Document, RawDocumentBuf, doc};
+use odm::{Model, Odm};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The folder of the data sets, where they are there.
@@ -53,14 +56,48 @@ fn bytes(document: &Document) -> Result<Vec<u8>> {
     Ok(RawDocumentBuf::try_from(document)?.into_bytes())
 }
 
+/// The documents of a file.
+fn documents(file: &Path) -> Result<Vec<Document>> {
+    let text = std::fs::read_to_string(file)?;
+    text.lines()
+        .map(|line| Ok(narrow(serde_json::from_str(line)?)))
+        .collect()
+}
+
+/// Replaces documents on the server, as [`replaced`] does.
+type Replaced = for<'a> fn(&'a Odm, &'a [Document]) -> BoxFuture<'a, Result<usize>>;
+
+/// How many documents were replaced by themselves that a struct alone would write in another order.
+fn replaced<'a, T>(odm: &'a Odm, documents: &'a [Document]) -> BoxFuture<'a, Result<usize>>
+where
+    T: odm::write::Replaceable + odm::Document + Sync,
+{
+    Box::pin(async move {
+        let collection = odm.collection::<T>();
+        let raw = collection.driver::<Document>();
+        let mut number = 0;
+        for document in documents {
+            let read: T = odm::from_document(document)?;
+            if bytes(&odm::to_document(&read)?)? == bytes(document)? {
+                continue;
+            }
+            collection.replace(read).await?;
+            let id = document.get("_id").cloned().unwrap_or(Bson::Null);
+            let stored = raw.find_one(doc! { "_id": id }).await?.unwrap_or_default();
+            assert_eq!(sorted(stored.clone()), sorted(document.clone()));
+            number += usize::from(bytes(&stored)? == bytes(document)?);
+        }
+        Ok(number)
+    })
+}
+
 /// A collection of a data set, and what reads and writes its documents.
-type Written = (&'static str, fn(&Path) -> Result<(usize, usize)>);
+type Written = (&'static str, fn(&Path) -> Result<(usize, usize)>, Replaced);
 
 /// How many documents were written with the same bytes, of how many. Those of the others differ in the order of fields alone.
 fn read_and_write<T: odm::Document>(file: &Path) -> Result<(usize, usize)> {
     let (mut same, mut all) = (0, 0);
-    for line in std::fs::read_to_string(file)?.lines() {
-        let document = narrow(serde_json::from_str(line)?);
+    for document in documents(file)? {
         let read: T = odm::from_document(&document)?;
         let written = odm::to_document(&read)?;
         all += 1;
@@ -78,29 +115,56 @@ fn read_and_write<T: odm::Document>(file: &Path) -> Result<(usize, usize)> {
     Ok((same, all))
 }
 
-fn run(set: &str, models: usize, all: &[Written]) -> Result<()> {
+fn run(set: &str, models: &[Model], all: &[Written]) -> Result<()> {
     assert_eq!(
         all.len(),
-        models,
+        models.len(),
         "the list of documents in this test is not that of `{set}`"
     );
     let Some(data) = data() else { return Ok(()) };
     let (mut same, mut read) = (0, 0);
-    for (collection, read_and_write) in all {
+    for (collection, read_and_write, _) in all {
         let file = data.join(set).join(format!("{collection}.ndjson"));
         let (equal, documents) = read_and_write(&file)?;
         same += equal;
         read += documents;
     }
     println!("{set}: {same} of {read} documents are written with the same bytes");
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(on_server(set, &data, models, all))
+}
+
+/// The database as it is stored: the plan of its models, and documents that are replaced by themselves.
+async fn on_server(set: &str, data: &Path, models: &[Model], all: &[Written]) -> Result<()> {
+    let uri = std::env::var("MONGODB_URI").unwrap_or_else(|_| "mongodb://localhost:27017".to_owned());
+    let db = Client::with_uri_str(uri)
+        .await?
+        .database(&format!("introspected_{}", set.replace('-', "_")));
+    db.drop().await?;
+    for (collection, ..) in all {
+        let documents = documents(&data.join(set).join(format!("{collection}.ndjson")))?;
+        db.collection::<Document>(collection)
+            .insert_many(documents)
+            .await?;
+    }
+    let odm = Odm::new(db.clone(), models.iter().copied())?;
+    println!("{set}: {}", odm.plan().await?);
+    let mut number = 0;
+    for (collection, _, replaced) in all {
+        let documents = documents(&data.join(set).join(format!("{collection}.ndjson")))?;
+        number += replaced(&odm, &documents).await?;
+    }
+    println!("{set}: {number} more on the server");
+    db.drop().await?;
     Ok(())
 }
 
 macro_rules! documents {
     ($set:literal, $module:ident: $($collection:literal => $document:ident,)*) => {
-        run($set, odm_introspected_tests::$module::models().len(), &[$((
+        run($set, &odm_introspected_tests::$module::models(), &[$((
             $collection,
             read_and_write::<odm_introspected_tests::$module::$document>,
+            replaced::<odm_introspected_tests::$module::$document>,
         )),*])
     };
 }

@@ -23,9 +23,7 @@ pub fn of(models: &Models, root: usize, collection: &Collection) -> Said {
     let mut keys: Vec<&Document> = Vec::new();
     let mut has_text = false;
     for index in &collection.indexes {
-        if index.name == "_id_"
-            || index.keys.keys().eq(["_id"]) && index.keys.get("_id") != Some(&"hashed".into())
-        {
+        if is_of_id(index) {
             continue;
         }
         if let Some(name) = of_reference(models, root, index) {
@@ -60,6 +58,11 @@ pub fn of(models: &Models, root: usize, collection: &Collection) -> Said {
         }
     }
     said
+}
+
+/// Whether it is the index of `_id`, which every collection has.
+pub fn is_of_id(index: &Index) -> bool {
+    index.name == "_id_" || index.keys.len() == 1 && number(index.keys.get("_id")) == Some(1)
 }
 
 fn kind(said: &mut Said, models: &Models, root: usize, collection: &Collection) {
@@ -159,7 +162,11 @@ fn options(index: &Index) -> impl Iterator<Item = (&String, &Bson)> {
     })
 }
 
-fn option(models: &Models, root: usize, index: &Index) -> Result<String, String> {
+/// The option of `#[document(…)]` of an index, or why there is none.
+///
+/// # Errors
+/// The reason, as a part of a sentence.
+pub fn option(models: &Models, root: usize, index: &Index) -> Result<String, String> {
     let mut fields = Vec::new();
     let mut default_name = Vec::new();
     for (name, value) in &index.keys {

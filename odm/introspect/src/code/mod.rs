@@ -3,6 +3,7 @@
 //! [`links`] says which references and copies are declared, [`build`] makes types, [`print`] their text. [`check`] interprets the types
 //! on documents, since there is no compiler, and [`against`] compares them with the structs that there are.
 
+pub mod against;
 mod bounds;
 mod build;
 pub mod check;
@@ -16,6 +17,7 @@ mod remarks;
 mod unify;
 
 use crate::design::Design;
+pub use against::{Against, Difference, against};
 use bson::RawDocument;
 use check::Checked;
 use model::Models;
@@ -45,7 +47,11 @@ pub fn fit<E>(
     design: &mut Design,
     documents: &mut dyn FnMut(&str, &mut (dyn FnMut(&RawDocument) + Send)) -> Result<(), E>,
 ) -> Result<(), E> {
-    let names: Vec<String> = design.collections.iter().map(|collection| collection.name.clone()).collect();
+    let names: Vec<String> = design
+        .collections
+        .iter()
+        .map(|collection| collection.name.clone())
+        .collect();
     for name in &names {
         let mut orders = orders::Orders::default();
         if let Some(collection) = design.collection(name) {

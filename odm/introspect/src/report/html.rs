@@ -28,7 +28,9 @@ pub fn write(design: &Design, advice: &[Advice]) -> String {
         // The heads of lines have names, each of which a page has once.
         let svg = ["odm-reference-head", "odm-copy-head"]
             .iter()
-            .fold(diagram.svg(), |svg, head| svg.replace(head, &format!("{head}-{at}")));
+            .fold(diagram.svg(), |svg, head| {
+                svg.replace(head, &format!("{head}-{at}"))
+            });
         let _ = writeln!(html, "<div class=\"scroll\">{svg}</div>");
     }
     html.push_str("<h2 id=\"collections\">Collections</h2>\n");
@@ -177,7 +179,9 @@ mod tests {
         ] {
             assert!(html.contains(part), "{part}");
         }
-        for outside in ["<script", "http://", "https://", "@import", "url(h", "url('", "url(/", "<img"] {
+        for outside in [
+            "<script", "http://", "https://", "@import", "url(h", "url('", "url(/", "<img",
+        ] {
             let found: Vec<_> = html
                 .match_indices(outside)
                 .map(|(at, _)| &html[at..(at + 40).min(html.len())])
