@@ -3,9 +3,15 @@
 
 #![allow(missing_docs)]
 
+#[rustfmt::skip]
 pub mod countries;
+#[rustfmt::skip]
 pub mod crafting;
+#[rustfmt::skip]
 pub mod deliveries;
+#[rustfmt::skip]
 pub mod flights;
+#[rustfmt::skip]
 pub mod srd;
+#[rustfmt::skip]
 pub mod srd_faults;

@@ -52,14 +52,25 @@ impl fmt::Display for Fault {
         } = self;
         write!(f, "`{path}` of `{collection}` ")?;
         match wrong {
-            Wrong::Kind(kind) => write!(f, "is of the type {}, and the struct has `{declared}`", kind.name()),
+            Wrong::Kind(kind) => write!(
+                f,
+                "is of the type {}, and the struct has `{declared}`",
+                kind.name()
+            ),
             Wrong::Missing => write!(f, "is missing, and the struct has `{declared}`"),
-            Wrong::NotDeclared(kind) => write!(f, "is of the type {}, and `{declared}` has no such field", kind.name()),
+            Wrong::NotDeclared(kind) => write!(
+                f,
+                "is of the type {}, and `{declared}` has no such field",
+                kind.name()
+            ),
             Wrong::Variant => write!(f, "has a value that is no variant of `{declared}`"),
             Wrong::Order => write!(f, "has its fields in another order than `{declared}`"),
             Wrong::Items(number) => write!(f, "has {number} items, more than the bound of `{declared}`"),
             Wrong::Key => f.write_str("has a key with a dot or a `$`, which is not written"),
-            Wrong::Width => write!(f, "is a `long` that an `int` could hold, and `{declared}` would write one"),
+            Wrong::Width => write!(
+                f,
+                "is a `long` that an `int` could hold, and `{declared}` would write one"
+            ),
         }
     }
 }
@@ -82,7 +93,11 @@ pub fn check(models: &Models, collection: &str, document: &RawDocument) -> Check
         faults: Vec::new(),
         same: true,
     };
-    if let Some(model) = models.collections.iter().find(|model| model.collection == collection) {
+    if let Some(model) = models
+        .collections
+        .iter()
+        .find(|model| model.collection == collection)
+    {
         checker.fields(model.root, document, "");
     }
     Checked {
@@ -140,7 +155,11 @@ impl Checker<'_> {
                 None if matches!(name, "_odm" | "_copied") => continue,
                 None if extra.is_some() && !can_be_declared(name) => fields.len(),
                 None => {
-                    self.fault(&below(path, name), Wrong::NotDeclared(Kind::of(&value)), &named.name);
+                    self.fault(
+                        &below(path, name),
+                        Wrong::NotDeclared(Kind::of(&value)),
+                        &named.name,
+                    );
                     continue;
                 }
             };
@@ -149,7 +168,11 @@ impl Checker<'_> {
         }
         for (field, seen) in fields.iter().zip(seen) {
             if !seen && !field.presence.missing {
-                self.fault(&below(path, &field.stored), Wrong::Missing, models.member_text(field));
+                self.fault(
+                    &below(path, &field.stored),
+                    Wrong::Missing,
+                    models.member_text(field),
+                );
             }
         }
         if !is_ordered {
@@ -232,7 +255,11 @@ impl Checker<'_> {
 
     /// An `int` where a `long` is declared is read, and written as a `long`: a fault where the field was not declared so on purpose.
     fn wide(&mut self, path: &str) {
-        if !self.models.wide.contains(&(self.collection.to_owned(), path.to_owned())) {
+        if !self
+            .models
+            .wide
+            .contains(&(self.collection.to_owned(), path.to_owned()))
+        {
             self.fault(path, Wrong::Kind(Kind::Int), "i64");
         }
     }
@@ -340,7 +367,9 @@ pub fn widen(design: &mut Design, fault: &Fault) -> bool {
         Wrong::Kind(Kind::Uuid) if field.kinds.contains_key(&Kind::Uuid) => {
             field.kinds.remove(&Kind::Uuid);
             *field.kinds.entry(Kind::BinData).or_default() += 1;
-            field.doubts.push("UUIDs of the older subtype 3 are among its values".to_owned());
+            field
+                .doubts
+                .push("UUIDs of the older subtype 3 are among its values".to_owned());
         }
         Wrong::Kind(kind) => {
             if field.kinds.contains_key(&kind) {

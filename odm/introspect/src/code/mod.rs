@@ -17,10 +17,10 @@ mod remarks;
 mod unify;
 
 use crate::design::Design;
+pub use against::{Against, Difference, against};
 use bson::RawDocument;
 use check::Checked;
 use model::Models;
-pub use against::{Against, Difference, against};
 pub use print::File;
 
 /// The files of the models: `mod.rs`, and one of each collection.
@@ -47,7 +47,11 @@ pub fn fit<E>(
     design: &mut Design,
     documents: &mut dyn FnMut(&str, &mut (dyn FnMut(&RawDocument) + Send)) -> Result<(), E>,
 ) -> Result<(), E> {
-    let names: Vec<String> = design.collections.iter().map(|collection| collection.name.clone()).collect();
+    let names: Vec<String> = design
+        .collections
+        .iter()
+        .map(|collection| collection.name.clone())
+        .collect();
     for name in &names {
         let mut orders = orders::Orders::default();
         if let Some(collection) = design.collection(name) {

@@ -299,7 +299,10 @@ impl Type {
 impl Models {
     /// The type at a path of a collection, as in the design.
     pub fn type_at(&self, collection: &str, path: &str) -> Option<Type> {
-        let model = self.collections.iter().find(|model| model.collection == collection)?;
+        let model = self
+            .collections
+            .iter()
+            .find(|model| model.collection == collection)?;
         let mut at = Type::Named(model.root);
         let mut rest = path;
         while !rest.is_empty() {
@@ -311,14 +314,20 @@ impl Models {
                         continue;
                     }
                     Is::Union(variants) => {
-                        at = variants.iter().map(|(_, ty)| ty).find(|ty| matches!(ty, Type::Named(_)))?.clone();
+                        at = variants
+                            .iter()
+                            .map(|(_, ty)| ty)
+                            .find(|ty| matches!(ty, Type::Named(_)))?
+                            .clone();
                         continue;
                     }
                     Is::Struct { .. } | Is::Enum(_) => {}
                 }
             }
             if let Some(behind) = rest.strip_prefix("[]").or_else(|| rest.strip_prefix("{}")) {
-                let (Type::List(many) | Type::Map(many)) = at else { return None };
+                let (Type::List(many) | Type::Map(many)) = at else {
+                    return None;
+                };
                 at = *many.item;
                 rest = behind;
                 continue;
@@ -333,7 +342,10 @@ impl Models {
                 .iter()
                 .filter(|field| {
                     rest_of.strip_prefix(field.stored.as_str()).is_some_and(|behind| {
-                        behind.is_empty() || behind.starts_with('.') || behind.starts_with("[]") || behind.starts_with("{}")
+                        behind.is_empty()
+                            || behind.starts_with('.')
+                            || behind.starts_with("[]")
+                            || behind.starts_with("{}")
                     })
                 })
                 .max_by_key(|field| field.stored.len())?;

@@ -33,8 +33,11 @@ impl Orders {
             known.1 |= is_dotted;
             return;
         }
-        let by_name: HashMap<&str, &Field> =
-            field.fields.iter().map(|field| (field.name.as_str(), field)).collect();
+        let by_name: HashMap<&str, &Field> = field
+            .fields
+            .iter()
+            .map(|field| (field.name.as_str(), field))
+            .collect();
         let mut before = String::new();
         for (name, value) in document.iter().flatten() {
             let name: &str = name.as_ref();
@@ -100,10 +103,16 @@ impl Orders {
 /// The names in an order that agrees with what stands behind what, and whether it agrees with all of it: else the rarest are
 /// disregarded.
 fn order(names: &[String], behind: &HashMap<(String, String), u64>) -> (Vec<String>, bool) {
-    let at: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    let at: HashMap<&str, usize> = names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| (name.as_str(), at))
+        .collect();
     let mut edges: Vec<(u64, usize, usize)> = behind
         .iter()
-        .filter_map(|((before, name), number)| Some((*number, *at.get(before.as_str())?, *at.get(name.as_str())?)))
+        .filter_map(|((before, name), number)| {
+            Some((*number, *at.get(before.as_str())?, *at.get(name.as_str())?))
+        })
         .collect();
     edges.sort_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); names.len()];
@@ -188,21 +197,30 @@ mod tests {
         };
         orders.apply(&mut design, "all");
         let root = &design.collections[0].root;
-        (root.fields.iter().map(|field| field.name.clone()).collect(), root.reordered)
+        (
+            root.fields.iter().map(|field| field.name.clone()).collect(),
+            root.reordered,
+        )
     }
 
     #[test]
     fn fields_are_in_the_order_of_all_documents() {
         let _ = doc! {};
-        let (order, reordered) =
-            sorted(&[rawdoc! { "a": 1, "c": 1 }, rawdoc! { "b": 1, "c": 1, "d": 1 }, rawdoc! { "a": 1, "b": 1 }]);
+        let (order, reordered) = sorted(&[
+            rawdoc! { "a": 1, "c": 1 },
+            rawdoc! { "b": 1, "c": 1, "d": 1 },
+            rawdoc! { "a": 1, "b": 1 },
+        ]);
         assert_eq!((order.concat(), reordered), ("abcd".to_owned(), false));
     }
 
     #[test]
     fn the_commonest_order_wins() {
-        let (order, reordered) =
-            sorted(&[rawdoc! { "a": 1, "b": 1 }, rawdoc! { "b": 1, "a": 1 }, rawdoc! { "b": 1, "a": 1 }]);
+        let (order, reordered) = sorted(&[
+            rawdoc! { "a": 1, "b": 1 },
+            rawdoc! { "b": 1, "a": 1 },
+            rawdoc! { "b": 1, "a": 1 },
+        ]);
         assert!(order.concat().contains("ba"), "{order:?}");
         assert!(reordered);
     }

@@ -8,8 +8,10 @@ use odm::prelude::*;
 #[document(collection = "abbreviations")]
 pub struct Abbreviation {
     pub id: i32,
-    // Refers to `countries.name.common`: 0 of 0 were found. A reference leads to a field of the
-    // document itself. 184 of 200 distinct values were found, and the name says it.
+    // Refers to `countries.name.common`: 226 of 245 were found, 19 refer to nothing. A reference leads
+    // to a field of the document itself. 184 of 200 distinct values were found, and the name says it.
     pub country: String,
+    // Perhaps a copy: 225 equal `countries.cca2`, 1 differ from it. `country` is not declared as a
+    // reference. 225 of 226 are equal; 226 distinct values, the commonest has 0 %.
     pub abbreviation: String,
 }

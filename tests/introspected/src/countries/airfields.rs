@@ -11,9 +11,9 @@ pub struct Airfield {
     pub iata: String,
     // Its texts are numbers as text: `retype` in a migration makes each a number.
     pub lon: String,
-    // Refers to `countries.cca2`: 0 of 0 were found. `cca2` has the type of `_id`, so that a reference
-    // by it needs a type of its own: `#[derive(Embed)] #[embed(id)] struct Key(…);` in both. 108 of 110
-    // distinct values were found.
+    // Refers to `countries.cca2`: 503 of 505 were found, 2 refer to nothing. `cca2` has the type of
+    // `_id`, so that a reference by it needs a type of its own: `#[derive(Embed)] #[embed(id)] struct
+    // Key(…);` in both. 108 of 110 distinct values were found.
     pub iso: String,
     pub status: i32,
     // Null in 32 of 505.

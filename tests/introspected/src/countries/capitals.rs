@@ -8,9 +8,11 @@ use odm::prelude::*;
 #[document(collection = "capitals")]
 pub struct Capital {
     pub id: i32,
-    // Refers to `countries.name.common`: 0 of 0 were found. A reference leads to a field of the
-    // document itself. 181 of 200 distinct values were found, and the name says it.
+    // Refers to `countries.name.common`: 222 of 245 were found, 23 refer to nothing. A reference leads
+    // to a field of the document itself. 181 of 200 distinct values were found, and the name says it.
     pub country: String,
     // Null in 7 of 245.
+    // Perhaps a copy: 164 equal `countries.capital[]`, 54 differ from it. `country` is not declared as
+    // a reference. 164 of 218 are equal; 216 distinct values, the commonest has 2 %.
     pub city: Option<String>,
 }

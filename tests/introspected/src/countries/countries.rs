@@ -16,9 +16,6 @@ pub struct Country {
     // Items: at most 5; half have up to 1, 99 of 100 up to 3.
     #[embed(max = 10)]
     pub tld: Vec<String>,
-    // Refers to `abbreviations.abbreviation`: 0 of 0 were found. With a unique index on `abbreviation`
-    // of `abbreviations` it can be declared: `#[reference(by = abbreviation)]`. 194 of 200 distinct
-    // values were found.
     pub cca2: String,
     // Its texts are numbers as text: `retype` in a migration makes each a number.
     pub ccn3: String,
@@ -62,7 +59,9 @@ pub struct Country {
     pub latlng: Vec<Number>,
     pub landlocked: bool,
     // Items: at most 16; half have up to 2, 99 of 100 up to 10.
-    // Refers to `countries._id`: 0 of 0 were found. 164 of 164 distinct values were found.
+    // Refers to `countries._id`: 649 of 649 were found. 164 of 164 distinct values were found.
+    // A link in both directions: 648 pairs agree, 1 are on this side alone and 0 on the other. `inverse
+    // = …` would keep both sides equal.
     #[reference(many, max = 50, index = false)]
     pub borders: Vec<Ref<Country>>,
     // Its types differ: 247 int, 3 double. `retype` in a migration makes them one.
@@ -83,9 +82,6 @@ pub struct CountryNative {
 /// `name` of `countries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct CountryName {
-    // Perhaps refers to `countries.name.official` where `name.official` is Republic of the Congo, Saint
-    // Helena, Ascension and Tristan da Cunha, Sint Maarten: 0 of 0 were found. The data alone do not
-    // prove it. 47 of 200 distinct values were found; `name.official` says which ones.
     pub common: String,
     pub official: String,
     // A map: its 153 keys are codes of 3 letters, 111 of which occur once in 250 documents. Entries: at
@@ -107,6 +103,8 @@ pub enum CountryStatus {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct CountryCurrency {
     pub name: String,
+    // Its values: "$" (71), "€" (37), "Fr" (20), "£" (16), "kr" (7), "L" (5), "R" (4), "Sh" (4), "¥"
+    // (4), "₨" (4), "P" (3), "ƒ" (3), and 88 more.
     pub symbol: String,
 }
 

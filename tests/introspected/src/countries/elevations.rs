@@ -9,8 +9,8 @@ use odm::prelude::*;
 #[document(collection = "elevations")]
 pub struct Elevation {
     pub id: i32,
-    // Refers to `countries.name.common`: 0 of 0 were found. A reference leads to a field of the
-    // document itself. 177 of 200 distinct values were found, and the name says it.
+    // Refers to `countries.name.common`: 217 of 243 were found, 26 refer to nothing. A reference leads
+    // to a field of the document itself. 177 of 200 distinct values were found, and the name says it.
     pub country: String,
     // Null in 88 of 243.
     // Its types differ: 154 int, 1 double. `retype` in a migration makes them one.

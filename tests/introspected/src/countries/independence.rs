@@ -8,8 +8,8 @@ use odm::prelude::*;
 #[document(collection = "independence")]
 pub struct Independence {
     pub id: i32,
-    // Refers to `countries.name.common`: 0 of 0 were found. A reference leads to a field of the
-    // document itself. 182 of 200 distinct values were found, and the name says it.
+    // Refers to `countries.name.common`: 222 of 244 were found, 22 refer to nothing. A reference leads
+    // to a field of the document itself. 182 of 200 distinct values were found, and the name says it.
     pub country: String,
     // Null in 52 of 244.
     pub independence: Option<i32>,

@@ -8,8 +8,8 @@ use odm::prelude::*;
 #[document(collection = "landlocked")]
 pub struct Landlocked {
     pub id: i32,
-    // Refers to `countries.name.common`: 0 of 0 were found. A reference leads to a field of the
-    // document itself. 181 of 200 distinct values were found, and the name says it.
+    // Refers to `countries.name.common`: 221 of 243 were found, 22 refer to nothing. A reference leads
+    // to a field of the document itself. 181 of 200 distinct values were found, and the name says it.
     pub country: String,
     // Null in 1 of 243.
     // Its texts are `0` and `1` as text: `retype` in a migration makes each a bool.

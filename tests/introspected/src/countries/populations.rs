@@ -8,8 +8,8 @@ use odm::prelude::*;
 #[document(collection = "populations")]
 pub struct Population {
     pub id: i32,
-    // Refers to `countries.name.common`: 0 of 0 were found. A reference leads to a field of the
-    // document itself. 182 of 200 distinct values were found, and the name says it.
+    // Refers to `countries.name.common`: 222 of 245 were found, 23 refer to nothing. A reference leads
+    // to a field of the document itself. 182 of 200 distinct values were found, and the name says it.
     pub country: String,
     pub population: i32,
 }

@@ -17,18 +17,24 @@ use std::collections::BTreeMap;
 #[document(collection = "blocks")]
 pub struct Block {
     pub id: ObjectId,
-    // Refers to `items.name`: 0 of 0 were found. 168 of 200 distinct values were found.
+    // Refers to `items.name`: 856 of 1003 were found, 147 refer to nothing. 168 of 200 distinct values
+    // were found.
     #[reference(by = name, index = false)]
     pub name: Ref<Item, String>,
+    // A copy: 855 equal `items.displayName`, 1 differ from it. 855 of 856 are equal; 856 distinct
+    // values, the commonest has 0 %.
+    #[denormalize(from = name.display_name)]
     #[field(name = "displayName")]
     pub display_name: String,
     pub hardness: f64,
     pub resistance: f64,
+    // Perhaps a copy: 856 equal `items.stackSize`. The values are too few to tell a copy from chance.
+    // 856 of 856 are equal; 3 distinct values, the commonest has 91 %.
     #[field(name = "stackSize")]
     pub stack_size: i32,
     pub diggable: bool,
-    // Refers to `materials.name`: 0 of 0 were found. With a unique index on `name` of `materials` it
-    // can be declared: `#[reference(by = name)]`. 12 of 12 distinct values were found, and the name
+    // Refers to `materials.name`: 1003 of 1003 were found. With a unique index on `name` of `materials`
+    // it can be declared: `#[reference(by = name)]`. 12 of 12 distinct values were found, and the name
     // says it.
     pub material: BlockMaterial,
     pub transparent: bool,
@@ -52,7 +58,7 @@ pub struct Block {
     #[field(name = "harvestTools", skip_none)]
     pub harvest_tools: Option<BTreeMap<String, bool>>,
     // Items: at most 2; half have up to 1, 99 of 100 up to 2.
-    // Refers to `items._id`: 0 of 0 were found. 200 of 200 distinct values were found.
+    // Refers to `items._id`: 873 of 873 were found. 200 of 200 distinct values were found.
     #[reference(many, max = 10, index = false)]
     pub drops: Vec<Ref<Item>>,
     #[field(name = "boundingBox")]
@@ -116,6 +122,7 @@ pub struct BlockState {
     pub name: String,
     #[field(name = "type")]
     pub type_: BlockType,
+    // The length of `states[].values`: 801 are, 0 are not.
     pub num_values: i32,
     // Missing in 747 of 1548.
     // Items: at most 26; half have up to 4, 99 of 100 up to 17.

@@ -1,11 +1,12 @@
 //! The collection `items`.
 
+use super::EnchantmentCategory;
 use odm::prelude::*;
 
 /// A document of `items`: 1255 were counted. Half of them have up to 95 bytes, the largest has 436.
-// 2 kinds of documents, told by which of `enchantCategories` is there: none (1180): no fields of
-// its own; enchantCategories (75): always `enchantCategories`. An enum with `tag` would have a
-// variant for each.
+// 2 kinds of documents, told by which of `maxDurability` is there: none (1189): no fields of its
+// own; maxDurability (66): always `enchantCategories`, `maxDurability`. An enum with `tag` would
+// have a variant for each.
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "items")]
 #[document(index(fields(name), unique))]
@@ -18,49 +19,19 @@ pub struct Item {
     pub stack_size: i32,
     // Missing in 1180 of 1255.
     // Items: at most 5; half have up to 3, 99 of 100 up to 5.
+    // Refers to `enchantments.category`: 260 of 260 were found. With a unique index on `category` of
+    // `enchantments` it can be declared: `#[reference(by = category)]`. 14 of 14 distinct values were
+    // found, and the name says it.
     #[embed(max = 10)]
     #[field(name = "enchantCategories", skip_none)]
-    pub enchant_categories: Option<Vec<ItemEnchantCategory>>,
+    pub enchant_categories: Option<Vec<EnchantmentCategory>>,
     // Missing in 1198 of 1255.
     // Items: at most 11; half have up to 1, 99 of 100 up to 11.
-    // Refers to `items.name`: 0 of 0 were found. 21 of 21 distinct values were found.
+    // Refers to `items.name`: 127 of 127 were found. 21 of 21 distinct values were found.
     #[reference(many, max = 20, by = name, index = false)]
     #[field(name = "repairWith", skip_none)]
     pub repair_with: Option<Vec<Ref<Item, String>>>,
     // Missing in 1189 of 1255.
     #[field(name = "maxDurability", skip_none)]
     pub max_durability: Option<i32>,
-}
-
-/// `enchantCategories[]` of `items`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ItemEnchantCategory {
-    #[embed(name = "armor")]
-    Armor,
-    #[embed(name = "armor_chest")]
-    ArmorChest,
-    #[embed(name = "armor_feet")]
-    ArmorFeet,
-    #[embed(name = "armor_head")]
-    ArmorHead,
-    #[embed(name = "armor_legs")]
-    ArmorLegs,
-    #[embed(name = "bow")]
-    Bow,
-    #[embed(name = "breakable")]
-    Breakable,
-    #[embed(name = "crossbow")]
-    Crossbow,
-    #[embed(name = "digger")]
-    Digger,
-    #[embed(name = "fishing_rod")]
-    FishingRod,
-    #[embed(name = "trident")]
-    Trident,
-    #[embed(name = "vanishable")]
-    Vanishable,
-    #[embed(name = "weapon")]
-    Weapon,
-    #[embed(name = "wearable")]
-    Wearable,
 }

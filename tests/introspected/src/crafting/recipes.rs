@@ -16,7 +16,7 @@ pub struct Recipe {
     pub result: RecipeResult,
     // Missing in 616 of 885.
     // Items: at most 9; half have up to 2, 99 of 100 up to 9.
-    // Refers to `items._id`: 0 of 0 were found. 179 of 179 distinct values were found.
+    // Refers to `items._id`: 658 of 658 were found. 179 of 179 distinct values were found.
     #[reference(many, max = 20, index = false)]
     #[field(skip_none)]
     pub ingredients: Option<Vec<Ref<Item>>>,
@@ -30,7 +30,7 @@ pub struct Recipe {
 /// `result` of `recipes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct RecipeResult {
-    // Refers to `items._id`: 0 of 0 were found. 200 of 200 distinct values were found.
+    // Refers to `items._id`: 885 of 885 were found. 200 of 200 distinct values were found.
     #[reference(index = false)]
     pub id: Ref<Item>,
     pub count: i32,

@@ -12,7 +12,11 @@ pub use repositories::*;
 
 /// The documents of all collections, for `Odm::new`.
 pub fn models() -> [odm::Model; 3] {
-    odm::models![Account, Delivery, Repository,]
+    odm::models![
+        Account,
+        Delivery,
+        Repository,
+    ]
 }
 
 /// An integer that is stored in 32 bits where they are enough, and else in 64: as JavaScript and Python store integers.

@@ -29,6 +29,7 @@ pub struct Repository {
     pub homepage: Option<String>,
     pub size: i32,
     pub stargazers_count: i32,
+    // Equal to the value of `stargazers_count`: 19 are, 0 are not.
     pub watchers_count: i32,
     // Null in 9 of 19.
     pub language: Option<String>,
@@ -46,8 +47,11 @@ pub struct Repository {
     #[field(skip_none)]
     pub disabled: Option<bool>,
     pub open_issues_count: i32,
+    // Equal to the value of `forks_count`: 19 are, 0 are not.
     pub forks: i32,
+    // Equal to the value of `open_issues_count`: 19 are, 0 are not.
     pub open_issues: i32,
+    // Equal to the value of `watchers_count`: 19 are, 0 are not.
     pub watchers: i32,
     pub default_branch: DeliveryRepositoryDefaultBranch,
     // Missing in 11 of 19.
@@ -73,11 +77,17 @@ pub struct Repository {
 // document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct RepositoryOwner {
+    // A copy: 19 equal `accounts.login`. 19 of 19 are equal; 9 distinct values, the commonest has 26 %.
+    #[denormalize(from = id.login)]
     pub login: String,
-    // Refers to `accounts._id`: 0 of 0 were found. 14 of 14 distinct values were found.
+    // Refers to `accounts._id`: 19 of 19 were found. 14 of 14 distinct values were found.
     #[reference(index = false)]
     pub id: Ref<Account>,
+    // Perhaps a copy: 19 equal `accounts.type`. The values are too few to tell a copy from chance. 19
+    // of 19 are equal; 2 distinct values, the commonest has 58 %.
     #[field(name = "type")]
     pub type_: DeliveryUserType,
+    // Perhaps a copy: 18 equal `accounts.site_admin`, 1 differ from it. The values are too few to tell
+    // a copy from chance. 18 of 19 are equal; 2 distinct values, the commonest has 95 %.
     pub site_admin: bool,
 }

@@ -16,7 +16,13 @@ pub use weather::*;
 
 /// The documents of all collections, for `Odm::new`.
 pub fn models() -> [odm::Model; 5] {
-    odm::models![Airline, Airport, Flight, Plane, Weather,]
+    odm::models![
+        Airline,
+        Airport,
+        Flight,
+        Plane,
+        Weather,
+    ]
 }
 
 /// An integer that is stored in 32 bits where they are enough, and else in 64: as JavaScript and Python store integers.

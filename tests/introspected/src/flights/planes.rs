@@ -4,8 +4,6 @@ use odm::prelude::*;
 
 /// A document of `planes`: 3322 were counted. Half of them have up to 159 bytes, the largest has
 /// 182.
-// 2 kinds of documents, told by which of `year` is there: none (70): no fields of its own; year
-// (3252): always `year`. An enum with `tag` would have a variant for each.
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "planes")]
 pub struct Plane {

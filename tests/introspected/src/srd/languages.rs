@@ -17,10 +17,8 @@ pub struct Language {
     #[embed(max = 10)]
     pub typical_speakers: Vec<String>,
     // Missing in 1 of 16.
-    // Perhaps refers to `languages.name`: 0 of 0 were found. The data alone do not prove it. 6 of 6
-    // distinct values were found.
     #[field(skip_none)]
-    pub script: Option<String>,
+    pub script: Option<LanguageScript>,
     pub url: String,
 }
 
@@ -29,4 +27,15 @@ pub struct Language {
 pub enum LanguageType {
     Exotic,
     Standard,
+}
+
+/// `script` of `languages`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LanguageScript {
+    Celestial,
+    Common,
+    Draconic,
+    Dwarvish,
+    Elvish,
+    Infernal,
 }

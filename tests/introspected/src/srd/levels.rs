@@ -1,6 +1,6 @@
 //! The collection `levels`.
 
-use super::{FeatureClass, FeatureItem, FeatureSubclass};
+use super::{ClassSubclass, FeatureClass, FeatureItem};
 use odm::prelude::*;
 
 /// A document of `levels`: 290 were counted. Half of them have up to 575 bytes, the largest has
@@ -33,7 +33,7 @@ pub struct Level {
     pub spellcasting: Option<LevelSpellcasting>,
     // Missing in 240 of 290.
     #[field(skip_none)]
-    pub subclass: Option<FeatureSubclass>,
+    pub subclass: Option<ClassSubclass>,
     // Missing in 283 of 290.
     #[field(skip_none)]
     pub subclass_specific: Option<LevelSubclassSpecific>,

@@ -4,9 +4,6 @@ use super::{ClassAbilityScore, ClassOptionType, Language, Subrace, Trait};
 use odm::prelude::*;
 
 /// A document of `races`: 9 were counted. Half of them have up to 895 bytes, the largest has 3381.
-// 2 kinds of documents, told by which of `language_options` is there: none (7): no fields of its
-// own; language_options (2): always `language_options`. An enum with `tag` would have a variant for
-// each.
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "races")]
 #[document(index(fields(index), unique))]
@@ -87,11 +84,15 @@ pub enum RaceSize {
 /// `languages[]` of `races`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct RaceLanguage {
-    // Refers to `languages.index`: 0 of 0 were found. 8 of 8 distinct values were found, and the name
-    // says it.
+    // Refers to `languages.index`: 17 of 17 were found. 8 of 8 distinct values were found, and the name
+    // says it, and so were the fields beside it.
     #[reference(by = index, index = false)]
     pub index: Ref<Language, String>,
+    // A copy: 17 equal `languages.name`. 17 of 17 are equal; 8 distinct values, the commonest has 53 %.
+    #[denormalize(from = index.name)]
     pub name: String,
+    // A copy: 17 equal `languages.url`. 17 of 17 are equal; 8 distinct values, the commonest has 53 %.
+    #[denormalize(from = index.url)]
     pub url: String,
 }
 
@@ -123,21 +124,33 @@ pub struct RaceLanguageOption {
 /// `traits[]` of `races`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct RaceTrait {
-    // Refers to `traits.index`: 0 of 0 were found. 21 of 21 distinct values were found, and the name
-    // says it.
+    // Refers to `traits.index`: 27 of 27 were found. 21 of 21 distinct values were found, and the name
+    // says it, and so were the fields beside it.
+    // The other side of `traits.races[].index`: 27 pairs agree, 0 are on this side alone and 10 on the
+    // other. `inverse = …` would keep both sides equal.
     #[reference(by = index, index = false)]
     pub index: Ref<Trait, String>,
+    // A copy: 27 equal `traits.name`. 27 of 27 are equal; 21 distinct values, the commonest has 22 %.
+    #[denormalize(from = index.name)]
     pub name: String,
+    // A copy: 27 equal `traits.url`. 27 of 27 are equal; 21 distinct values, the commonest has 22 %.
+    #[denormalize(from = index.url)]
     pub url: String,
 }
 
 /// `subraces[]` of `races`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct RaceSubrace {
-    // Refers to `subraces.index`: 0 of 0 were found. 4 of 4 distinct values were found, and the name
-    // says it.
+    // Refers to `subraces.index`: 4 of 4 were found. 4 of 4 distinct values were found, and the name
+    // says it, and so were the fields beside it.
+    // The other side of `subraces.race.index`: 4 pairs agree. `inverse = …` would keep both sides
+    // equal.
     #[reference(by = index, index = false)]
     pub index: Ref<Subrace, String>,
+    // A copy: 4 equal `subraces.name`. 4 of 4 are equal; 4 distinct values, the commonest has 25 %.
+    #[denormalize(from = index.name)]
     pub name: String,
+    // A copy: 4 equal `subraces.url`. 4 of 4 are equal; 4 distinct values, the commonest has 25 %.
+    #[denormalize(from = index.url)]
     pub url: String,
 }

@@ -31,32 +31,50 @@ pub struct Background {
 /// `ability_scores[]` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundAbilityScore {
-    // Refers to `ability_scores._id`: 0 of 0 were found. 6 of 6 distinct values were found, and the
-    // name says it.
+    // Refers to `ability_scores._id`: 12 of 12 were found. 6 of 6 distinct values were found, and the
+    // name says it, and so were the fields beside it.
     #[reference(index = false)]
     pub index: Ref<AbilityScore>,
+    // A copy: 12 equal `ability_scores.name`. 12 of 12 are equal; 6 distinct values, the commonest has
+    // 25 %.
+    #[denormalize(from = index.name)]
     pub name: String,
+    // A copy: 12 equal `ability_scores.url`. 12 of 12 are equal; 6 distinct values, the commonest has
+    // 25 %.
+    #[denormalize(from = index.url)]
     pub url: String,
 }
 
 /// `feat` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundFeat {
-    // Perhaps refers to `feats._id`: 0 of 0 were found. The data alone do not prove it. 3 of 3 distinct
-    // values were found, and the name says it.
+    // Perhaps refers to `feats._id`: 4 of 4 were found. The data alone do not prove it. 3 of 3 distinct
+    // values were found, and the name says it, and so were the fields beside it.
     pub index: String,
+    // Perhaps a copy: 4 equal `feats.name`. `feat.index` is not declared as a reference. 4 of 4 are
+    // equal; 3 distinct values, the commonest has 50 %.
     pub name: String,
+    // Perhaps a copy: 4 equal `feats.url`. `feat.index` is not declared as a reference. 4 of 4 are
+    // equal; 3 distinct values, the commonest has 50 %.
     pub url: String,
 }
 
 /// `proficiencies[]` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundProficiency {
-    // Refers to `proficiencies._id`: 0 of 0 were found. 10 of 10 distinct values were found, and the
-    // name says it.
+    // Refers to `proficiencies._id`: 11 of 11 were found. 10 of 10 distinct values were found, and the
+    // name says it, and so were the fields beside it.
+    // The other side of `proficiencies.backgrounds[].index`: 10 pairs agree, 1 are on this side alone
+    // and 4 on the other. `inverse = …` would keep both sides equal.
     #[reference(index = false)]
     pub index: Ref<Proficiency>,
+    // A copy: 11 equal `proficiencies.name`. 11 of 11 are equal; 10 distinct values, the commonest has
+    // 18 %.
+    #[denormalize(from = index.name)]
     pub name: String,
+    // A copy: 11 equal `proficiencies.url`. 11 of 11 are equal; 10 distinct values, the commonest has
+    // 18 %.
+    #[denormalize(from = index.url)]
     pub url: String,
 }
 
@@ -145,8 +163,6 @@ pub struct BackgroundItem {
 /// `equipment_options[].from.options[]` of `backgrounds`.
 // 2 kinds of documents, told by `option_type`: money (4): always `count`, `unit`; multiple (4):
 // always `items`. An enum with `tag` would have a variant for each.
-// 2 kinds of documents, told by `unit`: (missing) (4): always `items`; gp (4): always `count`,
-// `unit`. An enum with `tag` would have a variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundFromOption {
     pub option_type: BackgroundOptionType,

@@ -39,6 +39,14 @@ pub enum FeatType {
     Origin,
 }
 
+/// `prerequisites.feature_named` of `feats`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeatFeatureNamed {
+    #[embed(name = "Fighting Style")]
+    FightingStyle,
+    Spellcasting,
+}
+
 /// `prerequisites` of `feats`.
 // 3 kinds of documents, told by `feature_named`: (missing) (8): always `minimum_level`; Fighting
 // Style (4): always `feature_named`; Spellcasting (1): always `minimum_level`, `feature_named`. An
@@ -50,5 +58,5 @@ pub struct FeatPrerequisite {
     pub minimum_level: Option<i32>,
     // Missing in 8 of 13.
     #[field(skip_none)]
-    pub feature_named: Option<String>,
+    pub feature_named: Option<FeatFeatureNamed>,
 }

@@ -1,6 +1,6 @@
 //! The collection `levels`.
 
-use super::{Class, Feature, FeatureSubclass, FeatureUrl};
+use super::{ClassSubclass, Feature, FeatureClass};
 use odm::prelude::*;
 
 /// A document of `levels`: 287 were counted. Half of them have up to 575 bytes, the largest has
@@ -22,7 +22,7 @@ pub struct Level {
     // Items: at most 4; half have up to 1, 99 of 100 up to 3.
     #[embed(max = 10)]
     pub features: Vec<LevelFeature>,
-    pub class: LevelClass,
+    pub class: FeatureClass,
     // Missing in 67 of 287.
     #[field(skip_none)]
     pub class_specific: Option<LevelClassSpecific>,
@@ -31,7 +31,7 @@ pub struct Level {
     pub spellcasting: Option<LevelSpellcasting>,
     // Missing in 240 of 287.
     #[field(skip_none)]
-    pub subclass: Option<FeatureSubclass>,
+    pub subclass: Option<ClassSubclass>,
     pub url: String,
 }
 
@@ -46,60 +46,18 @@ pub enum LevelProfBonusValue {
 /// `features[]` of `levels`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct LevelFeature {
-    // Refers to `features._id`: 0 of 0 were found. 191 of 200 distinct values were found, and the name
-    // says it.
+    // Refers to `features._id`: 303 of 316 were found, 13 refer to nothing. 191 of 200 distinct values
+    // were found, and the name says it, and so were the fields beside it.
     #[reference(index = false)]
     pub index: Ref<Feature>,
+    // A copy: 266 equal `features.name`, 37 differ from it. 266 of 303 are equal; 188 distinct values,
+    // the commonest has 15 %.
+    #[denormalize(from = index.name)]
     pub name: String,
+    // A copy: 303 equal `features.url`. 303 of 303 are equal; 222 distinct values, the commonest has 2
+    // %.
+    #[denormalize(from = index.url)]
     pub url: String,
-}
-
-/// `class.name` of `levels`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LevelName {
-    Barbarian,
-    #[embed(name = "Barbarian (old)")]
-    BarbarianOld,
-    Bard,
-    #[embed(name = "Bard (old)")]
-    BardOld,
-    Cleric,
-    Druid,
-    #[embed(name = "Druid (old)")]
-    DruidOld,
-    Fighter,
-    Monk,
-    #[embed(name = "Monk (old)")]
-    MonkOld,
-    Paladin,
-    #[embed(name = "Paladin (old)")]
-    PaladinOld,
-    Ranger,
-    Rogue,
-    #[embed(name = "Rogue (old)")]
-    RogueOld,
-    Sorcerer,
-    #[embed(name = "Sorcerer (old)")]
-    SorcererOld,
-    Warlock,
-    #[embed(name = "Warlock (old)")]
-    WarlockOld,
-    Wizard,
-    #[embed(name = "Wizard (old)")]
-    WizardOld,
-}
-
-/// `class` of `levels`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct LevelClass {
-    // Its values: "fighter" (25), "barbarian" (24), "druid" (24), "monk" (24), "paladin" (24), "ranger"
-    // (24), "rogue" (24), "sorcerer" (24), "warlock" (24), "wizard" (24), "bard" (23), "cleric" (23).
-    // Refers to `classes._id`: 0 of 0 were found. 12 of 12 distinct values were found, and the name
-    // says it.
-    #[reference(index = false)]
-    pub index: Ref<Class>,
-    pub name: LevelName,
-    pub url: FeatureUrl,
 }
 
 /// `class_specific.sneak_attack` of `levels`.

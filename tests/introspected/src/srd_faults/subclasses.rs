@@ -1,6 +1,6 @@
 //! The collection `subclasses`.
 
-use super::Class;
+use super::FeatureClass;
 use odm::prelude::*;
 
 /// A document of `subclasses`: 12 were counted. Half of them have up to 415 bytes, the largest has
@@ -11,21 +11,10 @@ pub struct Subclass {
     pub id: String,
     pub url: String,
     pub name: String,
-    pub class: SubclassClass,
+    pub class: FeatureClass,
     // Items: at most 6; half have up to 5, 99 of 100 up to 6.
     #[embed(max = 10)]
     pub features: Vec<SubclassFeature>,
-}
-
-/// `class` of `subclasses`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct SubclassClass {
-    // Refers to `classes._id`: 0 of 0 were found. 12 of 12 distinct values were found, and the name
-    // says it.
-    #[reference(index = false)]
-    pub index: Ref<Class>,
-    pub name: String,
-    pub url: String,
 }
 
 /// `features[]` of `subclasses`.

@@ -5,8 +5,6 @@ use odm::prelude::*;
 
 /// A document of `traits`: 67 were counted. Half of them have up to 415 bytes, the largest has
 /// 2536.
-// 2 kinds of documents, told by which of `subspecies` is there: none (28): no fields of its own;
-// subspecies (39): always `subspecies`. An enum with `tag` would have a variant for each.
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "traits")]
 pub struct Trait {
@@ -34,61 +32,32 @@ pub struct Trait {
     pub speed: Option<i32>,
 }
 
-/// `species[].name` of `traits`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraitName {
-    Dragonborn,
-    Dwarf,
-    Elf,
-    Gnome,
-    Goliath,
-    Halfling,
-    Human,
-    Orc,
-    Tiefling,
-}
-
-/// `species[].url` of `traits`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraitUrl {
-    #[embed(name = "/api/2024/species/dragonborn")]
-    Api2024SpeciesDragonborn,
-    #[embed(name = "/api/2024/species/dwarf")]
-    Api2024SpeciesDwarf,
-    #[embed(name = "/api/2024/species/elf")]
-    Api2024SpeciesElf,
-    #[embed(name = "/api/2024/species/gnome")]
-    Api2024SpeciesGnome,
-    #[embed(name = "/api/2024/species/goliath")]
-    Api2024SpeciesGoliath,
-    #[embed(name = "/api/2024/species/halfling")]
-    Api2024SpeciesHalfling,
-    #[embed(name = "/api/2024/species/human")]
-    Api2024SpeciesHuman,
-    #[embed(name = "/api/2024/species/orc")]
-    Api2024SpeciesOrc,
-    #[embed(name = "/api/2024/species/tiefling")]
-    Api2024SpeciesTiefling,
-}
-
 /// `species[]` of `traits`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct TraitSpecies {
     // Its values: "tiefling" (15), "elf" (14), "dragonborn" (13), "goliath" (9), "gnome" (7), "dwarf"
     // (4), "halfling" (4), "human" (3), "orc" (3).
-    // Refers to `species._id`: 0 of 0 were found. 9 of 9 distinct values were found, and the name says
-    // it.
+    // Refers to `species._id`: 72 of 72 were found. 9 of 9 distinct values were found, and the name
+    // says it, and so were the fields beside it.
     #[reference(index = false)]
     pub index: Ref<Species>,
-    pub name: TraitName,
-    pub url: TraitUrl,
+    // Its values: "Tiefling" (15), "Elf" (14), "Dragonborn" (13), "Goliath" (9), "Gnome" (7), "Dwarf"
+    // (4), "Halfling" (4), "Human" (3), "Orc" (3).
+    // A copy: 72 equal `species.name`. 72 of 72 are equal; 9 distinct values, the commonest has 21 %.
+    #[denormalize(from = index.name)]
+    pub name: String,
+    // Its values: "/api/2024/species/tiefling" (15), "/api/2024/species/elf" (14),
+    // "/api/2024/species/dragonborn" (13), "/api/2024/species/goliath" (9), "/api/2024/species/gnome"
+    // (7), "/api/2024/species/dwarf" (4), "/api/2024/species/halfling" (4), "/api/2024/species/human"
+    // (3), "/api/2024/species/orc" (3).
+    // A copy: 72 equal `species.url`. 72 of 72 are equal; 9 distinct values, the commonest has 21 %.
+    #[denormalize(from = index.url)]
+    pub url: String,
 }
 
 /// `spells[]` of `traits`.
-// 2 kinds of documents, told by `uses`: (missing) (19): no fields of its own; Proficiency Bonus
-// (1): always `uses`, `recovery`. An enum with `tag` would have a variant for each.
-// 2 kinds of documents, told by `recovery`: (missing) (19): no fields of its own; Long Rest (1):
-// always `uses`, `recovery`. An enum with `tag` would have a variant for each.
+// 2 kinds of documents, told by which of `recovery` is there: none (19): no fields of its own;
+// recovery (1): always `uses`, `recovery`. An enum with `tag` would have a variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct TraitSpell {
     pub spell: BackgroundFeat,

@@ -31,7 +31,9 @@ impl Source {
 
     fn accepts_at(&self, ty: &syn::Type, depth: u32) -> Accepts {
         let any = Accepts::default();
-        let Some(deeper) = depth.checked_sub(1) else { return any };
+        let Some(deeper) = depth.checked_sub(1) else {
+            return any;
+        };
         let path = match ty {
             syn::Type::Path(path) => path,
             syn::Type::Paren(inner) => return self.accepts_at(&inner.elem, deeper),
@@ -45,7 +47,9 @@ impl Source {
             }
             _ => return any,
         };
-        let Some(last) = path.path.segments.last() else { return any };
+        let Some(last) = path.path.segments.last() else {
+            return any;
+        };
         let name = ident_text(&last.ident);
         let arguments: Vec<syn::Type> = match &last.arguments {
             syn::PathArguments::AngleBracketed(of) => of
@@ -66,7 +70,8 @@ impl Source {
                     ..self.accepts_at(inner, deeper)
                 };
             }
-            ("Box" | "Arc" | "Rc", Some(inner)) if !matches!(inner, syn::Type::Path(path) if path.path.is_ident("str")) => {
+            ("Box" | "Arc" | "Rc", Some(inner)) if !matches!(inner, syn::Type::Path(path) if path.path.is_ident("str")) =>
+            {
                 return self.accepts_at(inner, deeper);
             }
             ("Deferred" | "Cow", Some(inner)) => return self.accepts_at(inner, deeper),
@@ -170,7 +175,9 @@ fn known(name: &str) -> Accepts {
         "Number" => of(&[Kind::Int, Kind::Long, Kind::Double]),
         "Duration" | "TimeDelta" | "SignedDuration" => of(&[Kind::Int, Kind::Long]),
         "f32" | "f64" => of(&[Kind::Int, Kind::Long, Kind::Double]),
-        "String" | "str" | "char" | "Url" | "IpAddr" | "Ipv4Addr" | "Ipv6Addr" | "SocketAddr" => of(&[Kind::String]),
+        "String" | "str" | "char" | "Url" | "IpAddr" | "Ipv4Addr" | "Ipv6Addr" | "SocketAddr" => {
+            of(&[Kind::String])
+        }
         "Box" | "Arc" => of(&[Kind::String]),
         "ObjectId" => of(&[Kind::ObjectId]),
         "DateTime" | "OffsetDateTime" | "UtcDateTime" => of(&[Kind::Date, Kind::Object]),

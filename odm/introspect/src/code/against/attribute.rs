@@ -51,7 +51,9 @@ impl Parse for Word {
             while !input.is_empty() && !input.peek(Token![,]) {
                 value.extend(std::iter::once(input.parse::<proc_macro2::TokenTree>()?));
             }
-            word.text = syn::parse2::<syn::LitStr>(value.clone()).ok().map(|text| text.value());
+            word.text = syn::parse2::<syn::LitStr>(value.clone())
+                .ok()
+                .map(|text| text.value());
             word.value = Some(value);
         } else if input.peek(syn::token::Paren) {
             let inside;
@@ -95,10 +97,17 @@ pub fn has(attributes: &[Attribute], name: &str) -> bool {
 /// The derives of a type, by their last names.
 pub fn derives(attributes: &[Attribute]) -> Vec<String> {
     let mut all = Vec::new();
-    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("derive")) {
+    for attribute in attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("derive"))
+    {
         let parse = |input: ParseStream<'_>| Punctuated::<syn::Path, Token![,]>::parse_terminated(input);
         if let Ok(paths) = attribute.parse_args_with(parse) {
-            all.extend(paths.iter().filter_map(|path| Some(ident_text(&path.segments.last()?.ident))));
+            all.extend(
+                paths
+                    .iter()
+                    .filter_map(|path| Some(ident_text(&path.segments.last()?.ident))),
+            );
         }
     }
     all

@@ -101,7 +101,12 @@ impl<'a> Comparison<'a> {
         }
         for (collection, name) in &source.documents {
             if design.collection(collection).is_none() {
-                all.differ(collection, "", What::CollectionGone, format!("the database has no such collection, and `{name}` declares it"));
+                all.differ(
+                    collection,
+                    "",
+                    What::CollectionGone,
+                    format!("the database has no such collection, and `{name}` declares it"),
+                );
             }
         }
         all
@@ -121,7 +126,12 @@ impl<'a> Comparison<'a> {
         let Some(name) = source.documents.get(&collection.name) else {
             if collection.kind != crate::design::CollectionKind::View {
                 self.missing.push(number);
-                self.differ(&collection.name, "", What::Collection, "no struct declares the collection".to_owned());
+                self.differ(
+                    &collection.name,
+                    "",
+                    What::Collection,
+                    "no struct declares the collection".to_owned(),
+                );
             }
             return;
         };
@@ -153,7 +163,10 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             let place = self.model_field(model, &field.name);
-            match declared.iter().find(|(_, _, written)| is_of(written, &field.name)) {
+            match declared
+                .iter()
+                .find(|(_, _, written)| is_of(written, &field.name))
+            {
                 Some((owner, at, written)) => {
                     if owner == name {
                         behind = Some(*at);
@@ -169,11 +182,16 @@ impl<'a> Comparison<'a> {
                         &collection.name,
                         &field.path,
                         What::Added,
-                        format!("{} of {} documents have it, and `{name}` does not", field.present, field.of),
+                        format!(
+                            "{} of {} documents have it, and `{name}` does not",
+                            field.present, field.of
+                        ),
                     );
-                    let is_known = self.changes.iter().any(|change| matches!(change,
+                    let is_known = self.changes.iter().any(|change| {
+                        matches!(change,
                         Change::Add { written, model: other, field, .. }
-                            if written == name && self.stored(*other, *field) == self.stored(model, place)));
+                            if written == name && self.stored(*other, *field) == self.stored(model, place))
+                    });
                     if !is_known {
                         self.changes.push(Change::Add {
                             written: name.to_owned(),
@@ -185,7 +203,11 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
-        let documents = document.kinds.get(&Kind::Object).copied().unwrap_or(collection.read);
+        let documents = document
+            .kinds
+            .get(&Kind::Object)
+            .copied()
+            .unwrap_or(collection.read);
         for (at, written) in fields.iter().enumerate() {
             let is_found = document.fields.iter().any(|field| is_of(written, &field.name));
             if is_found || documents == 0 || written.is_flattened || written.stored == "_id" {
@@ -212,7 +234,9 @@ impl<'a> Comparison<'a> {
 
     /// Whether a struct of this name stands in several places: one of them may lack what another has.
     fn has_elsewhere(&self, name: &str, _stored: &str, document: &Field) -> bool {
-        self.seen.iter().any(|(other, path)| other == name && *path != document.path)
+        self.seen
+            .iter()
+            .any(|(other, path)| other == name && *path != document.path)
     }
 
     /// The fields of a written struct, with those of flattened ones: the struct that has each, its place there, and the field.
@@ -224,7 +248,9 @@ impl<'a> Comparison<'a> {
         let mut all = Vec::new();
         for (at, field) in fields.iter().enumerate() {
             match self.source.accepts(&field.ty).named {
-                Some(inner) if field.is_flattened && depth < 16 => all.extend(self.declared(&inner, depth + 1)),
+                Some(inner) if field.is_flattened && depth < 16 => {
+                    all.extend(self.declared(&inner, depth + 1))
+                }
                 _ => all.push((name.to_owned(), at, field)),
             }
         }
@@ -317,13 +343,23 @@ impl<'a> Comparison<'a> {
     }
 
     fn text(&self, owner: &str, written: &WrittenField) -> String {
-        let file = self.source.types.get(owner).and_then(|of| self.source.files.get(of.file));
+        let file = self
+            .source
+            .types
+            .get(owner)
+            .and_then(|of| self.source.files.get(of.file));
         let text = file.and_then(|(_, text)| text.get(written.ty_at.clone()));
         text.unwrap_or("another type").to_owned()
     }
 
     /// The kinds that a type does not read, as words; what is in it is compared by itself.
-    fn value(&mut self, collection: &Collection, field: &Field, ty: &syn::Type, model: Option<&Type>) -> Option<String> {
+    fn value(
+        &mut self,
+        collection: &Collection,
+        field: &Field,
+        ty: &syn::Type,
+        model: Option<&Type>,
+    ) -> Option<String> {
         let accepts = self.source.accepts(ty);
         let kinds = accepts.kinds.as_ref()?;
         let others: Vec<String> = field
@@ -333,8 +369,11 @@ impl<'a> Comparison<'a> {
             .map(|(kind, number)| format!("{number} {}", kind.name()))
             .collect();
         if !others.is_empty() {
-            let all: Vec<String> =
-                field.kinds.iter().map(|(kind, number)| format!("{number} {}", kind.name())).collect();
+            let all: Vec<String> = field
+                .kinds
+                .iter()
+                .map(|(kind, number)| format!("{number} {}", kind.name()))
+                .collect();
             return Some(all.join(", "));
         }
         let model = match model {
@@ -363,10 +402,30 @@ impl<'a> Comparison<'a> {
     }
 
     fn map_names(&mut self, at: usize, name: &str) {
-        let is_same = match (self.models.types.get(at).map(|named| &named.is), self.source.types.get(name)) {
-            (Some(Is::Struct { .. }), Some(Written { is: Form::Struct { .. }, .. })) => true,
-            (Some(Is::Enum(_)), Some(Written { is: Form::Names(_), .. })) => true,
-            (Some(Is::Union(_)), Some(Written { is: Form::Untagged(_), .. })) => true,
+        let is_same = match (
+            self.models.types.get(at).map(|named| &named.is),
+            self.source.types.get(name),
+        ) {
+            (
+                Some(Is::Struct { .. }),
+                Some(Written {
+                    is: Form::Struct { .. },
+                    ..
+                }),
+            ) => true,
+            (
+                Some(Is::Enum(_)),
+                Some(Written {
+                    is: Form::Names(_), ..
+                }),
+            ) => true,
+            (
+                Some(Is::Union(_)),
+                Some(Written {
+                    is: Form::Untagged(_),
+                    ..
+                }),
+            ) => true,
             _ => false,
         };
         if is_same {
@@ -435,15 +494,26 @@ impl<'a> Comparison<'a> {
             declared.extend(fields);
         }
         let mut found = Vec::new();
-        for index in collection.indexes.iter().filter(|index| !crate::code::indexes::is_of_id(index)) {
+        for index in collection
+            .indexes
+            .iter()
+            .filter(|index| !crate::code::indexes::is_of_id(index))
+        {
             let keys = super::index_keys(index);
             if !declared.contains(&keys) {
-                let fields: Vec<String> = keys.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
+                let fields: Vec<String> = keys
+                    .iter()
+                    .map(|(name, kind)| format!("{name}: {kind}"))
+                    .collect();
                 self.differ(
                     &collection.name,
                     "",
                     What::Index,
-                    format!("the index `{}` on {} is not declared by `{name}`", index.name, fields.join(", ")),
+                    format!(
+                        "the index `{}` on {} is not declared by `{name}`",
+                        index.name,
+                        fields.join(", ")
+                    ),
                 );
                 if let Ok(option) = crate::code::indexes::option(&self.models, model, index) {
                     self.changes.push(Change::Index {
@@ -455,12 +525,18 @@ impl<'a> Comparison<'a> {
             found.push(keys);
         }
         for keys in declared.into_iter().filter(|keys| !found.contains(keys)) {
-            let fields: Vec<String> = keys.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
+            let fields: Vec<String> = keys
+                .iter()
+                .map(|(name, kind)| format!("{name}: {kind}"))
+                .collect();
             self.differ(
                 &collection.name,
                 "",
                 What::IndexGone,
-                format!("`{name}` declares an index on {}, and the database has none: `sync` makes it", fields.join(", ")),
+                format!(
+                    "`{name}` declares an index on {}, and the database has none: `sync` makes it",
+                    fields.join(", ")
+                ),
             );
         }
     }

@@ -22,7 +22,10 @@ pub struct Edited {
 /// The patch of all files.
 pub fn patch(comparison: &Comparison<'_>, design: &Design) -> String {
     let files = files(comparison, design);
-    files.iter().map(|file| unified(&file.path, file.old.as_deref(), &file.new)).collect()
+    files
+        .iter()
+        .map(|file| unified(&file.path, file.old.as_deref(), &file.new))
+        .collect()
 }
 
 /// The files that are changed.
@@ -57,7 +60,11 @@ pub fn files(comparison: &Comparison<'_>, design: &Design) -> Vec<Edited> {
                 && !text.is_empty()
             {
                 let end = old.len();
-                let start = if old.ends_with('\n') || old.is_empty() { "" } else { "\n" };
+                let start = if old.ends_with('\n') || old.is_empty() {
+                    ""
+                } else {
+                    "\n"
+                };
                 edits.entry(file).or_default().push(Edit {
                     at: end..end,
                     text: format!("{start}{text}"),
@@ -112,7 +119,9 @@ fn rename(models: &mut Models, comparison: &Comparison<'_>) -> BTreeSet<usize> {
     }
     let mut added = BTreeSet::new();
     for at in 0..models.types.len() {
-        let Some(named) = models.types.get_mut(at) else { continue };
+        let Some(named) = models.types.get_mut(at) else {
+            continue;
+        };
         match comparison.names.get(&at) {
             Some(name) => name.clone_into(&mut named.name),
             None => {
@@ -164,7 +173,9 @@ impl<'a> Writer<'a> {
             } => {
                 let (owner, text, fields) = self.written(written)?;
                 let (member, others) = self.member(*model, *field)?;
-                let indent = fields.first().map_or("    ".to_owned(), |field| indent(text, field.at.start));
+                let indent = fields
+                    .first()
+                    .map_or("    ".to_owned(), |field| indent(text, field.at.start));
                 let mut new = member.clone();
                 let mut rust = Given::default();
                 for field in fields {
@@ -172,7 +183,13 @@ impl<'a> Writer<'a> {
                 }
                 new.rust = rust.give(&new.rust, "_");
                 let mut lines = String::new();
-                print::member(&mut lines, self.models, &new, others, is_root(self.models, *model));
+                print::member(
+                    &mut lines,
+                    self.models,
+                    &new,
+                    others,
+                    is_root(self.models, *model),
+                );
                 let lines: String = lines
                     .lines()
                     .map(|line| format!("{indent}{}\n", line.trim_start()))
@@ -252,7 +269,10 @@ impl<'a> Writer<'a> {
                 if remark.contains("has this field.") {
                     return None;
                 }
-                let line = format!("{}// None of {read} documents has this field.\n", indent(text, field.at.start));
+                let line = format!(
+                    "{}// None of {read} documents has this field.\n",
+                    indent(text, field.at.start)
+                );
                 let edit = at_line(text, field.at.start, &line);
                 self.edits.entry(owner.file).or_default().push(edit);
                 None
@@ -322,7 +342,11 @@ fn indent(text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or_default();
     let line = before.rfind('\n').map_or(before, |at| &before[at + 1..]);
     let is_first = line.trim().is_empty();
-    if is_first { line.to_owned() } else { "    ".to_owned() }
+    if is_first {
+        line.to_owned()
+    } else {
+        "    ".to_owned()
+    }
 }
 
 /// Lines before the one at a place, where nothing else stands before it there.
@@ -368,7 +392,8 @@ fn behind_field(text: &str, field: &WrittenField, lines: &str) -> Edit {
     let line = text.get(end..).unwrap_or_default();
     let until = line.find('\n').map_or(line.len(), |at| at + 1);
     let behind = line.get(..until).unwrap_or_default().trim();
-    let is_last = behind.is_empty() || behind.starts_with("//") || behind.starts_with("/*") && behind.ends_with("*/");
+    let is_last =
+        behind.is_empty() || behind.starts_with("//") || behind.starts_with("/*") && behind.ends_with("*/");
     match (is_last, has_comma) {
         (true, true) => Edit {
             at: end + until..end + until,
@@ -415,24 +440,40 @@ fn modules(comparison: &Comparison<'_>, models: &Models, text: &str) -> Vec<Edit
         found
     };
     let end = text.len();
-    let module = |line: &str| line.ends_with(';') && (line.starts_with("pub mod ") || line.starts_with("mod "));
+    let module =
+        |line: &str| line.ends_with(';') && (line.starts_with("pub mod ") || line.starts_with("mod "));
     let at = behind(&module).unwrap_or(end);
-    all.push(Edit { at: at..at, text: lines });
+    all.push(Edit {
+        at: at..at,
+        text: lines,
+    });
     if let Some(at) = behind(&|line| line.starts_with("pub use ") && line.ends_with("::*;")) {
-        all.push(Edit { at: at..at, text: uses });
+        all.push(Edit {
+            at: at..at,
+            text: uses,
+        });
     }
     // The list of all documents.
     if let Some(list) = text.find("odm::models![").or_else(|| text.find("models![")) {
-        let close = text.get(list..).and_then(|rest| rest.find(']')).map(|at| list + at);
+        let close = text
+            .get(list..)
+            .and_then(|rest| rest.find(']'))
+            .map(|at| list + at);
         if let Some(close) = close {
             let inside = text.get(list..close).unwrap_or_default();
             let line = inside.rfind('\n').map(|at| list + at + 1);
             let names = comparison.missing.iter().map(|number| models.document(*number));
             let (at, new) = match line {
-                Some(line) => (line, names.map(|name| format!("        {name},\n")).collect::<String>()),
+                Some(line) => (
+                    line,
+                    names.map(|name| format!("        {name},\n")).collect::<String>(),
+                ),
                 None => (close, names.map(|name| format!(", {name}")).collect()),
             };
-            all.push(Edit { at: at..at, text: new });
+            all.push(Edit {
+                at: at..at,
+                text: new,
+            });
             let before = text.get(..list).unwrap_or_default();
             if let Some(from) = before.rfind("odm::Model; ")
                 && let Some(length) = before.get(from + 12..).and_then(|rest| rest.find(']'))
@@ -475,7 +516,11 @@ fn imports(source: &Source, models: &Models, old: &str, new: &str, file: usize) 
     let elsewhere = source.types.iter().filter(|(_, written)| written.file != file);
     let helpers = [Helper::Integer, Helper::Number, Helper::OrNull].map(Helper::name);
     let roots = (0..models.collections.len()).map(|number| models.document(number));
-    let all: BTreeSet<&str> = elsewhere.map(|(name, _)| name.as_str()).chain(helpers).chain(roots).collect();
+    let all: BTreeSet<&str> = elsewhere
+        .map(|(name, _)| name.as_str())
+        .chain(helpers)
+        .chain(roots)
+        .collect();
     for name in all.into_iter().filter(|name| is_new(name)) {
         let is_here = source.types.get(name).is_some_and(|written| written.file == file);
         if !is_here {

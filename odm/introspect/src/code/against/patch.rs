@@ -67,7 +67,11 @@ pub fn unified(path: &str, old: Option<&str>, new: &str) -> String {
         }
     }
     let number = |until: usize, side: Line| {
-        lines.iter().take(until).filter(|line| **line == Line::Same || **line == side).count()
+        lines
+            .iter()
+            .take(until)
+            .filter(|line| **line == Line::Same || **line == side)
+            .count()
     };
     for part in parts {
         let (old_from, new_from) = (number(part.start, Line::Old), number(part.start, Line::New));
@@ -76,7 +80,12 @@ pub fn unified(path: &str, old: Option<&str>, new: &str) -> String {
             let first = if to > from { from + 1 } else { from };
             format!("{first},{}", to - from)
         };
-        let _ = writeln!(out, "@@ -{} +{} @@", range(old_from, old_to), range(new_from, new_to));
+        let _ = writeln!(
+            out,
+            "@@ -{} +{} @@",
+            range(old_from, old_to),
+            range(new_from, new_to)
+        );
         let (mut old_at, mut new_at) = (old_from, new_from);
         for line in lines.get(part).unwrap_or_default() {
             let (sign, text) = match line {
@@ -101,7 +110,13 @@ pub fn unified(path: &str, old: Option<&str>, new: &str) -> String {
 fn compare(old: &[&str], new: &[&str]) -> Vec<Line> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let rest = old.len().min(new.len()) - head;
-    let tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let tail = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take(rest)
+        .take_while(|(a, b)| a == b)
+        .count();
     let (a, b) = (
         old.get(head..old.len() - tail).unwrap_or_default(),
         new.get(head..new.len() - tail).unwrap_or_default(),
@@ -122,7 +137,13 @@ fn shortest(a: &[&str], b: &[&str]) -> Option<Vec<Line>> {
     let offset = most + 1;
     let mut furthest = vec![0_isize; (2 * most + 3) as usize];
     let mut rounds: Vec<Vec<isize>> = Vec::new();
-    let get = |of: &[isize], k: isize| usize::try_from(k + offset).ok().and_then(|at| of.get(at)).copied().unwrap_or(0);
+    let get = |of: &[isize], k: isize| {
+        usize::try_from(k + offset)
+            .ok()
+            .and_then(|at| of.get(at))
+            .copied()
+            .unwrap_or(0)
+    };
     for d in 0..=most {
         if d as usize > CHANGES {
             return None;
@@ -138,7 +159,10 @@ fn shortest(a: &[&str], b: &[&str]) -> Option<Vec<Line>> {
             while x < n && x - k < m && a.get(x as usize) == b.get((x - k) as usize) {
                 x += 1;
             }
-            if let Some(slot) = usize::try_from(k + offset).ok().and_then(|at| furthest.get_mut(at)) {
+            if let Some(slot) = usize::try_from(k + offset)
+                .ok()
+                .and_then(|at| furthest.get_mut(at))
+            {
                 *slot = x;
             }
             if x >= n && x - k >= m {
@@ -187,7 +211,10 @@ mod tests {
             unified("x.rs", Some(old), new),
             "--- a/x.rs\n+++ b/x.rs\n@@ -2,7 +2,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n"
         );
-        assert_eq!(unified("x.rs", None, "a\n"), "--- /dev/null\n+++ b/x.rs\n@@ -0,0 +1,1 @@\n+a\n");
+        assert_eq!(
+            unified("x.rs", None, "a\n"),
+            "--- /dev/null\n+++ b/x.rs\n@@ -0,0 +1,1 @@\n+a\n"
+        );
         assert_eq!(unified("x.rs", Some(old), old), "");
     }
 

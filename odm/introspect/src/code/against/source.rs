@@ -91,7 +91,8 @@ impl Source {
         find(folder, &mut paths).with_context(|| format!("{} can't be read", folder.display()))?;
         paths.sort();
         for path in paths {
-            let text = std::fs::read_to_string(&path).with_context(|| format!("{} can't be read", path.display()))?;
+            let text = std::fs::read_to_string(&path)
+                .with_context(|| format!("{} can't be read", path.display()))?;
             let file = syn::parse_file(&text).map_err(|error| {
                 let at = error.span().start();
                 anyhow::anyhow!("{}:{}:{}: {error}", path.display(), at.line, at.column + 1)
@@ -136,7 +137,11 @@ impl Source {
         let own = if is_document { "document" } else { "embed" };
         let options = words(&item.attrs, own);
         let serde_is_json = options.iter().any(|word| word.name == "serde");
-        let serde = if serde_is_json { Vec::new() } else { words(&item.attrs, "serde") };
+        let serde = if serde_is_json {
+            Vec::new()
+        } else {
+            words(&item.attrs, "serde")
+        };
         let case = case(&options, &serde, "rename_all");
         let has = |name: &str| options.iter().chain(&serde).any(|word| word.name == name);
         let (is, close) = match &item.fields {
@@ -147,8 +152,11 @@ impl Source {
                     .filter_map(|field| self::field(field, case.as_deref(), serde_is_json))
                     .collect();
                 let extra = fields.iter().any(|(_, extra)| *extra);
-                let mut fields: Vec<WrittenField> =
-                    fields.into_iter().filter(|(_, extra)| !extra).map(|(field, _)| field).collect();
+                let mut fields: Vec<WrittenField> = fields
+                    .into_iter()
+                    .filter(|(_, extra)| !extra)
+                    .map(|(field, _)| field)
+                    .collect();
                 if is_document && !fields.iter().any(|field| field.stored == "_id") {
                     for field in fields.iter_mut().filter(|field| field.rust == "id") {
                         field.stored = "_id".to_owned();
@@ -163,7 +171,9 @@ impl Source {
             syn::Fields::Unnamed(unnamed) => {
                 let only = unnamed.unnamed.first().filter(|_| unnamed.unnamed.len() == 1);
                 let form = only.map_or(Form::Other, |only| {
-                    let stored = words(&only.attrs, "field").into_iter().find(|word| word.name == "stored");
+                    let stored = words(&only.attrs, "field")
+                        .into_iter()
+                        .find(|word| word.name == "stored");
                     let stored = stored.and_then(|word| syn::parse2(word.value?).ok());
                     Form::Around(stored.unwrap_or_else(|| only.ty.clone()))
                 });
@@ -179,7 +189,8 @@ impl Source {
             indexes.extend(field_indexes(field));
         }
         if let Some(collection) = options.iter().find(|word| word.name == "collection") {
-            self.documents.extend(collection.text.clone().map(|text| (text, name.clone())));
+            self.documents
+                .extend(collection.text.clone().map(|text| (text, name.clone())));
         }
         self.types.insert(
             name,
@@ -202,7 +213,8 @@ impl Source {
         let options = words(&item.attrs, if is_document { "document" } else { "embed" });
         if let Some(collection) = options.iter().find(|word| word.name == "collection") {
             let name = ident_text(&item.ident);
-            self.documents.extend(collection.text.clone().map(|text| (text, name)));
+            self.documents
+                .extend(collection.text.clone().map(|text| (text, name)));
         }
         let serde = words(&item.attrs, "serde");
         let has = |name: &str| options.iter().chain(&serde).any(|word| word.name == name);
@@ -216,16 +228,23 @@ impl Source {
                 _ => syn::parse_str("Bson").ok(),
             });
             Form::Untagged(types.collect())
-        } else if has("repr") || has("tag") || is_document || item.variants.iter().any(|one| !one.fields.is_empty()) {
+        } else if has("repr")
+            || has("tag")
+            || is_document
+            || item.variants.iter().any(|one| !one.fields.is_empty())
+        {
             Form::Other
         } else {
             let names = item.variants.iter().map(|variant| {
                 let options = words(&variant.attrs, "embed");
                 let serde = words(&variant.attrs, "serde");
-                text_of(&options, "name").or_else(|| text_of(&serde, "rename")).unwrap_or_else(|| {
-                    let name = ident_text(&variant.ident);
-                    case.as_deref().map_or(name.clone(), |case| attribute::in_case(&name, case, true))
-                })
+                text_of(&options, "name")
+                    .or_else(|| text_of(&serde, "rename"))
+                    .unwrap_or_else(|| {
+                        let name = ident_text(&variant.ident);
+                        case.as_deref()
+                            .map_or(name.clone(), |case| attribute::in_case(&name, case, true))
+                    })
             });
             Form::Names(names.collect())
         };
@@ -266,7 +285,10 @@ fn find(folder: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
 }
 
 fn text_of(words: &[Word], name: &str) -> Option<String> {
-    words.iter().find(|word| word.name == name).and_then(|word| word.text.clone())
+    words
+        .iter()
+        .find(|word| word.name == name)
+        .and_then(|word| word.text.clone())
 }
 
 fn case(options: &[Word], serde: &[Word], name: &str) -> Option<String> {
@@ -277,19 +299,24 @@ fn case(options: &[Word], serde: &[Word], name: &str) -> Option<String> {
 fn field(field: &syn::Field, case: Option<&str>, serde_is_json: bool) -> Option<(WrittenField, bool)> {
     let rust = ident_text(field.ident.as_ref()?);
     let options = words(&field.attrs, "field");
-    let serde = if serde_is_json { Vec::new() } else { words(&field.attrs, "serde") };
+    let serde = if serde_is_json {
+        Vec::new()
+    } else {
+        words(&field.attrs, "serde")
+    };
     let has = |name: &str| options.iter().chain(&serde).any(|word| word.name == name);
     if has("skip") {
         return None;
     }
     let stored = text_of(&options, "name").or_else(|| text_of(&serde, "rename"));
-    let stored = stored.unwrap_or_else(|| {
-        case.map_or(rust.clone(), |case| attribute::in_case(&rust, case, false))
-    });
+    let stored =
+        stored.unwrap_or_else(|| case.map_or(rust.clone(), |case| attribute::in_case(&rust, case, false)));
     let aliases = options.iter().chain(&serde).filter(|word| word.name == "alias");
     let stored_as = options.iter().find(|word| word.name == "stored");
     let stored_as = stored_as.and_then(|word| syn::parse2(word.value.clone()?).ok());
-    let is_derived = ["computed", "subset"].iter().any(|name| attribute::has(&field.attrs, name));
+    let is_derived = ["computed", "subset"]
+        .iter()
+        .any(|name| attribute::has(&field.attrs, name));
     let by_functions = has("with") || has("serialize_with") || has("deserialize_with");
     let written = WrittenField {
         rust,
@@ -309,7 +336,10 @@ fn field(field: &syn::Field, case: Option<&str>, serde_is_json: bool) -> Option<
 /// The fields of `index(fields(…))`.
 fn index_fields(tokens: proc_macro2::TokenStream) -> Vec<(String, String)> {
     let options = inside(tokens);
-    if options.iter().any(|word| word.name == "wildcard" && word.inside.is_none()) {
+    if options
+        .iter()
+        .any(|word| word.name == "wildcard" && word.inside.is_none())
+    {
         return vec![("$**".to_owned(), "1".to_owned())];
     }
     let fields = options.into_iter().find(|word| word.name == "fields");
@@ -322,7 +352,10 @@ fn index_fields(tokens: proc_macro2::TokenStream) -> Vec<(String, String)> {
                 None => (word.name, "1".to_owned()),
             },
             Some(of) => {
-                let name = inside(of).into_iter().next().map_or_else(String::new, |word| word.name);
+                let name = inside(of)
+                    .into_iter()
+                    .next()
+                    .map_or_else(String::new, |word| word.name);
                 (name, word.name)
             }
         })
@@ -344,7 +377,11 @@ fn field_indexes(field: &syn::Field) -> Vec<Vec<(String, String)>> {
             let kind = ["text", "geo", "hashed", "wildcard"]
                 .into_iter()
                 .find(|kind| words.iter().any(|word| word.name == *kind));
-            let kind = kind.unwrap_or(if words.iter().any(|word| word.name == "desc") { "-1" } else { "1" });
+            let kind = kind.unwrap_or(if words.iter().any(|word| word.name == "desc") {
+                "-1"
+            } else {
+                "1"
+            });
             all.push(vec![(name.clone(), kind.to_owned())]);
         }
         if attribute.path().is_ident("reference") || attribute.path().is_ident("parent_ref") {

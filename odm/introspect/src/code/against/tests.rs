@@ -108,7 +108,12 @@ fn design() -> Design {
 }
 
 fn at<'a>(design: &'a mut Design, name: &str) -> &'a mut Field {
-    design.collections[0].root.fields.iter_mut().find(|field| field.name == name).unwrap()
+    design.collections[0]
+        .root
+        .fields
+        .iter_mut()
+        .find(|field| field.name == name)
+        .unwrap()
 }
 
 fn run(folder: &Path, design: &Design) -> Against {
@@ -133,7 +138,11 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn whats(against: &Against) -> Vec<(What, &str)> {
-    against.differences.iter().map(|one| (one.what, one.path.as_str())).collect()
+    against
+        .differences
+        .iter()
+        .map(|one| (one.what, one.path.as_str()))
+        .collect()
 }
 
 #[test]
@@ -147,7 +156,10 @@ fn nothing_differs_where_nothing_changed() {
 fn an_added_field_is_in_the_patch_and_the_comments_stay() {
     let folder = folder();
     let mut design = design();
-    design.collections[0].root.fields.insert(3, field("readTime", &[(Kind::Double, 4)], 10));
+    design.collections[0]
+        .root
+        .fields
+        .insert(3, field("readTime", &[(Kind::Double, 4)], 10));
     let against = run(folder.path(), &design);
     assert_eq!(whats(&against), [(What::Added, "readTime")]);
     assert_eq!(
@@ -178,15 +190,31 @@ fn a_field_behind_the_last_and_one_in_a_line_are_added() {
     let folder = folder();
     let mut design = design();
     let mut place = field("place", &[(Kind::Object, 10)], 10);
-    place.fields = vec![field("place.city", &[(Kind::String, 10)], 10), field("place.at", &[(Kind::Date, 10)], 10)];
+    place.fields = vec![
+        field("place.city", &[(Kind::String, 10)], 10),
+        field("place.at", &[(Kind::Date, 10)], 10),
+    ];
     design.collections[0].root.fields.push(place);
-    at(&mut design, "author").fields.insert(1, field("author.born", &[(Kind::Date, 10)], 10));
-    at(&mut design, "author").fields.push(field("author.id", &[(Kind::Uuid, 10)], 10));
+    at(&mut design, "author")
+        .fields
+        .insert(1, field("author.born", &[(Kind::Date, 10)], 10));
+    at(&mut design, "author")
+        .fields
+        .push(field("author.id", &[(Kind::Uuid, 10)], 10));
     let (text, again) = follow(folder.path(), &design);
     assert_eq!(again, Against::default(), "{text}");
-    assert!(text.contains("    pub tags: Vec<String>,\n    pub place: ArticlePlace,\n}\n"), "{text}");
-    assert!(text.contains("pub struct ArticlePlace {\n    pub city: String,\n    pub at: DateTime,\n}\n"), "{text}");
-    assert!(text.contains("use odm::prelude::*;\nuse odm::bson::Uuid;\n"), "{text}");
+    assert!(
+        text.contains("    pub tags: Vec<String>,\n    pub place: ArticlePlace,\n}\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("pub struct ArticlePlace {\n    pub city: String,\n    pub at: DateTime,\n}\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("use odm::prelude::*;\nuse odm::bson::Uuid;\n"),
+        "{text}"
+    );
     assert!(syn::parse_file(&text).is_ok(), "{text}");
 }
 
@@ -202,7 +230,11 @@ fn types_that_differ_are_changed_where_they_stand() {
     let against = run(folder.path(), &design);
     assert_eq!(
         whats(&against),
-        [(What::Optional, "title"), (What::Type, "wordCount"), (What::Value, "state")]
+        [
+            (What::Optional, "title"),
+            (What::Type, "wordCount"),
+            (What::Value, "state")
+        ]
     );
     let (text, again) = follow(folder.path(), &design);
     assert_eq!(again, Against::default(), "{text}");
@@ -223,7 +255,10 @@ fn what_is_gone_and_what_is_not_declared_is_said() {
     let folder = folder();
     std::fs::write(folder.path().join("mod.rs"), "//! All.\n\npub mod article;\n\npub use article::*;\n\npub fn models() -> [odm::Model; 1] {\n    odm::models![Article]\n}\n").unwrap();
     let mut design = design();
-    design.collections[0].root.fields.retain(|field| field.name != "legacy");
+    design.collections[0]
+        .root
+        .fields
+        .retain(|field| field.name != "legacy");
     design.collections[0].indexes = vec![index(doc! { "wordCount": -1 })];
     design.collections.push(Collection {
         name: "readers".to_owned(),
@@ -236,17 +271,28 @@ fn what_is_gone_and_what_is_not_declared_is_said() {
     let against = run(folder.path(), &design);
     assert_eq!(
         whats(&against),
-        [(What::Gone, "legacy"), (What::Index, ""), (What::IndexGone, ""), (What::Collection, "")]
+        [
+            (What::Gone, "legacy"),
+            (What::Index, ""),
+            (What::IndexGone, ""),
+            (What::Collection, "")
+        ]
     );
     let (text, again) = follow(folder.path(), &design);
-    assert!(text.contains("#[document(index(fields(-word_count)))]\npub struct Article {"), "{text}");
+    assert!(
+        text.contains("#[document(index(fields(-word_count)))]\npub struct Article {"),
+        "{text}"
+    );
     assert!(
         text.contains("    // Nobody knows what this was.\n    // None of 10 documents has this field.\n    pub legacy: Option<String>,\n"),
         "{text}"
     );
     let list = std::fs::read_to_string(folder.path().join("mod.rs")).unwrap();
     assert!(list.contains("pub mod article;\npub mod readers;\n"), "{list}");
-    assert!(list.contains("[odm::Model; 2]") && list.contains("models![Article, Reader]"), "{list}");
+    assert!(
+        list.contains("[odm::Model; 2]") && list.contains("models![Article, Reader]"),
+        "{list}"
+    );
     assert_eq!(whats(&again), [(What::Gone, "legacy"), (What::IndexGone, "")]);
     assert_eq!(again.patch, "");
 }
