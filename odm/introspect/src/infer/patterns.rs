@@ -131,6 +131,50 @@ fn subset(
     best
 }
 
+/// Takes out what a subset says already: its elements refer to children by a field that is no key of theirs, and are no other side of
+/// the children's reference.
+pub(super) fn leave_to_subsets(design: &mut Design) {
+    let subsets = std::mem::take(&mut design.subsets);
+    let is_within = |reference: &Reference| {
+        subsets.iter().any(|subset| {
+            let begins = |path: &String| {
+                path.strip_prefix(&subset.path)
+                    .is_some_and(|rest| rest.starts_with("[]"))
+            };
+            reference.from.collection == subset.collection && reference.from.paths.iter().any(begins)
+        })
+    };
+    let within: BTreeSet<usize> = design
+        .references
+        .iter()
+        .filter(|reference| is_within(reference))
+        .map(|reference| reference.id)
+        .collect();
+    let is_declared = |reference: &Reference| {
+        let to = design
+            .collections
+            .iter()
+            .find(|collection| collection.name == reference.to.collection);
+        let is_of = |index: &crate::design::Index| index.unique && index.keys.keys().eq(&reference.to.paths);
+        reference.to.paths == ["_id"] || to.is_some_and(|to| to.indexes.iter().any(is_of))
+    };
+    let kept: BTreeSet<usize> = design
+        .references
+        .iter()
+        .filter(|reference| !within.contains(&reference.id) || is_declared(reference))
+        .map(|reference| reference.id)
+        .collect();
+    design.references.retain(|reference| kept.contains(&reference.id));
+    design.copies.retain(|copied| kept.contains(&copied.by));
+    design
+        .two_way
+        .retain(|link| !within.contains(&link.a) && !within.contains(&link.b));
+    design
+        .computed
+        .retain(|computed| computed.by.is_none_or(|by| kept.contains(&by)));
+    design.subsets = subsets;
+}
+
 /// The place of a document in an order.
 fn by(order: &Field, document: &RawDocument) -> f64 {
     match document.get(order.name.as_str()).ok().flatten() {
