@@ -4,6 +4,7 @@
 mod followed;
 mod interrupted;
 mod patterns;
+mod advice;
 mod reading;
 mod sets;
 mod truth;

@@ -14,7 +14,7 @@ const REFERENCES: usize = 20;
 /// More lines of code are read in a file.
 const LINES: usize = 12;
 /// The width of a line.
-const WIDTH: usize = 100;
+const WIDTH: usize = 84;
 
 /// The summary of a database, its advice, and its references.
 pub fn write(design: &Design, advice: &[Advice]) -> String {
