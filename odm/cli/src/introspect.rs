@@ -1,11 +1,12 @@
 //! `odm introspect`: the design of a database that is there, as models.
 
+use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -13,9 +14,11 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use odm::mongodb::options::ClientOptions;
 use odm::mongodb::{Client, Database};
+use odm_introspect::advice::advise;
 use odm_introspect::code;
 use odm_introspect::design::Design;
 use odm_introspect::read::{Progress, ReadOptions, SAMPLE, Source, default_state};
+use odm_introspect::report::{html, json, text};
 use odm_launch::server::probe::without_credentials;
 use odm_launch::step;
 
@@ -24,8 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Read the design of a database from its documents: models, and what is wrong with it.
 ///
-/// Nothing is written to the database. It is read from a secondary where there is one; the user needs the role `read`. Without an option
-/// that says where to, a summary is printed.
+/// Nothing is written to the database. It is read from a secondary where there is one; the user needs the role `read`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The connection string of the server.
@@ -43,9 +45,12 @@ pub struct Arguments {
     /// Keep every value of the documents out of what is written: shapes and figures alone.
     #[arg(long)]
     no_values: bool,
-    /// Print the design as JSON.
+    /// Print the design and the advice as JSON.
     #[arg(long)]
     json: bool,
+    /// Write a report with diagrams into this file: one page, for a browser.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Write models into this folder: `mod.rs`, and one file for each collection. A file that is there stays as it is.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -75,28 +80,60 @@ pub async fn run(arguments: Arguments) -> Result<u8> {
         values: !arguments.no_values,
         progress: Some(progress(&bar)),
         state,
+        again: arguments.out.is_some(),
         ..ReadOptions::default()
     };
     let source = Source::new(&db, options);
-    let design = odm_introspect::introspect(&source).await;
+    let design = read(&source, &arguments).await;
     bar.finish_and_clear();
     let design = design?;
-    for note in &design.notes {
-        step(note);
-    }
-    if design.collections.is_empty() {
-        bail!(
-            "the database `{}` has no collections: check its name (`--db NAME`)",
-            db.name()
-        );
-    }
-    if arguments.json {
-        print(&serde_json::to_string_pretty(&design)?)?;
+    let advice = advise(&design);
+    if let Some(path) = &arguments.html {
+        fs::write(path, html::write(&design, &advice))
+            .with_context(|| format!("{} can't be written", path.display()))?;
+        step(format!("the report is in {}", path.display()));
     }
     if let Some(folder) = &arguments.out {
         write(folder, &design)?;
     }
+    if arguments.json {
+        for note in &design.notes {
+            step(note);
+        }
+        print(&json::write(&design, &advice)?)?;
+    } else {
+        print(&text::write(&design, &advice))?;
+    }
     Ok(0)
+}
+
+/// Reads the design; where models are wanted, one whose types read each document.
+async fn read(source: &Source, arguments: &Arguments) -> Result<Design> {
+    let mut design = odm_introspect::introspect(source).await?;
+    if design.collections.is_empty() {
+        bail!(
+            "the database `{}` has no collections: check its name (`--db NAME`)",
+            source.name()
+        );
+    }
+    if arguments.out.is_some() {
+        fit(source, &mut design)?;
+    }
+    Ok(design)
+}
+
+/// Makes types wider until they read each document, which are read again for that.
+fn fit(source: &Source, design: &mut Design) -> Result<()> {
+    let collections = design.collections.clone();
+    let runtime = tokio::runtime::Handle::current();
+    code::fit(design, &mut |name, each| {
+        let Some(collection) = collections.iter().find(|collection| collection.name == name) else {
+            return Ok(());
+        };
+        // What it shows documents to is no future; the other thread goes on with what the driver does.
+        tokio::task::block_in_place(|| runtime.block_on(source.again(collection, each)))?;
+        anyhow::Ok(())
+    })
 }
 
 /// The database that is read.
@@ -141,6 +178,8 @@ fn bar() -> ProgressBar {
 fn progress(bar: &ProgressBar) -> Progress {
     let bar = bar.clone();
     let is_terminal = std::io::stderr().is_terminal();
+    // Documents may be read again to check types on them.
+    let told = Mutex::new(HashSet::new());
     Arc::new(move |collection: &str, read, of| {
         if is_terminal {
             if bar.message() != collection {
@@ -150,7 +189,10 @@ fn progress(bar: &ProgressBar) -> Progress {
             bar.set_length(of);
             bar.set_position(read);
         } else if read == of {
-            step(format!("{collection}: {read} documents"));
+            let mut told = told.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if told.insert(collection.to_owned()) {
+                step(format!("{collection}: {read} documents"));
+            }
         }
     })
 }

@@ -1,4 +1,4 @@
-//! `odm server`, `odm doctor` and `odm new` as a user runs them, with the server that stands in for MongoDB.
+//! `odm server`, `odm doctor`, `odm introspect` and `odm new` as a user runs them, with the server that stands in for MongoDB.
 
 #![cfg(unix)]
 
@@ -166,6 +166,61 @@ async fn the_doctor_tries_every_feature_and_leaves_nothing_behind() -> Result<()
         !names.iter().any(|name| name.starts_with("odm_test_")),
         "{names:?}"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_design_of_a_database_is_read_and_no_file_that_is_there_is_written() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let server = Server::start(dir.path(), free_port()?, &[])?;
+    let db = Client::with_uri_str(&server.uri).await?.database("shop");
+    let customers = (0..50).map(|n| doc! { "_id": n, "name": format!("Secret {n}") });
+    db.collection("customers").insert_many(customers).await?;
+    let orders = (0..200).map(|n| doc! { "_id": n, "customer": n % 50, "total": f64::from(n) / 2.0 });
+    db.collection("orders").insert_many(orders).await?;
+
+    let introspect = |arguments: &[&str]| {
+        let all = [&["introspect", &server.uri, "--db", "shop"], arguments].concat();
+        let done = odm(dir.path(), &all)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        anyhow::Ok((done.status.code(), text(&done.stdout), text(&done.stderr)))
+    };
+    let (code, out, err) = introspect(&["--out", "models", "--html", "report.html"])?;
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("shop: 2 collections"), "{out}");
+    assert!(err.contains("orders: 200 documents"), "{err}");
+    let path = dir.path().join("models/orders.rs");
+    let model = std::fs::read_to_string(&path)?;
+    assert!(model.contains("#[document(collection = \"orders\""), "{model}");
+    assert!(std::fs::read_to_string(dir.path().join("report.html"))?.contains("orders"));
+
+    std::fs::write(&path, "// mine\n")?;
+    std::fs::remove_file(dir.path().join("models/customers.rs"))?;
+    let (code, _, err) = introspect(&["--out", "models", "--all"])?;
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(std::fs::read_to_string(&path)?, "// mine\n");
+    assert!(dir.path().join("models/customers.rs").exists());
+    assert!(
+        err.contains("mod.rs, orders.rs") && err.contains("--against models"),
+        "{err}"
+    );
+
+    let (code, out, err) = introspect(&["--json", "--no-values"])?;
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with('{') && !out.contains("Secret"), "{out}");
+    let (code, _, err) = introspect(&["--all", "--state", "models/orders.rs"])?;
+    assert_eq!(code, Some(1));
+    assert!(err.contains("models/orders.rs is no state of a reading"), "{err}");
+
+    let missing = odm(dir.path(), &["introspect", &server.uri, "--db", "shopp"])?;
+    let message = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(
+        message.contains("the database `shopp` has no collections"),
+        "{message}"
+    );
+    let unnamed = odm(dir.path(), &["introspect", &server.uri])?;
+    let message = String::from_utf8_lossy(&unnamed.stderr).into_owned();
+    assert!(message.contains("which database?"), "{message}");
     Ok(())
 }
 

@@ -120,6 +120,8 @@ pub struct Field {
     pub fields: Vec<Field>,
     /// Whether documents have these fields in several orders, so that none is that of all.
     pub reordered: bool,
+    /// Whether integers that 32 bits hold are stored in 64, beside others that are not.
+    pub wide: bool,
     /// The elements of its arrays.
     pub items: Option<Box<Field>>,
     /// What tells its embedded documents to be a map, and not a struct.
@@ -143,6 +145,8 @@ pub struct Map {
     pub per_map: Spread,
     /// The length of the longest key, in characters.
     pub key_length: u64,
+    /// Whether a key has a dot or begins with `$`, so that no path leads to its value.
+    pub dotted: bool,
     /// The evidence, as a sentence.
     pub evidence: String,
     /// The values.

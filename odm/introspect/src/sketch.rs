@@ -263,34 +263,57 @@ impl Common {
 /// The number of values up to which [`Twice`] looks for a value that was seen before.
 const COMPARED: usize = 50_000;
 
-/// Whether a value occurs twice.
+/// Whether values occur twice: exactly up to [`COMPARED`] values, and until more than one in 200 does.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Twice {
     seen: std::collections::HashSet<u64>,
-    /// Whether one did.
-    pub twice: bool,
+    /// The number of values that had been seen before.
+    again: u64,
+    /// Whether too many had, or one may have been missed.
+    many: bool,
 }
 
 impl Twice {
     /// Adds a value by its hash.
     pub fn add(&mut self, hash: u64) {
-        if self.twice || self.seen.len() >= COMPARED {
+        if self.many || self.seen.len() >= COMPARED {
             return;
         }
         if !self.seen.insert(hash) {
-            self.twice = true;
-            self.seen = std::collections::HashSet::new();
+            self.again += 1;
+            if self.again * 200 > self.seen.len().max(400) as u64 {
+                self.mark();
+            }
         }
     }
 
-    /// The hashes of all values, while none occurred twice and they were not too many.
+    /// Says that values occur twice, without one.
+    pub fn mark(&mut self) {
+        self.many = true;
+        self.seen = std::collections::HashSet::new();
+    }
+
+    /// Whether none was seen twice.
+    pub fn never(&self) -> bool {
+        !self.many && self.again == 0
+    }
+
+    /// Whether one in 200 at most was seen twice: what was meant to be unique, and no index has kept so.
+    pub fn hardly(&self) -> bool {
+        !self.many && self.again * 200 <= self.seen.len() as u64
+    }
+
+    /// The hashes of all values, while few occurred twice and they were not too many.
     pub fn all(&self) -> Option<&std::collections::HashSet<u64>> {
-        (!self.twice && self.seen.len() < COMPARED).then_some(&self.seen)
+        (!self.many && self.seen.len() < COMPARED).then_some(&self.seen)
     }
 
     /// Adds the values of another.
     pub fn merge(&mut self, other: Self) {
-        self.twice |= other.twice;
+        if other.many {
+            self.mark();
+        }
+        self.again += other.again;
         for hash in other.seen {
             self.add(hash);
         }
@@ -349,7 +372,7 @@ mod tests {
             prop_assert_eq!(distribution, whole.0);
             prop_assert_eq!(distinct.least, whole.1.least);
             prop_assert_eq!(distinct.whole, whole.1.whole);
-            prop_assert_eq!(twice.twice, whole.2.twice);
+            prop_assert_eq!(twice.never(), whole.2.never());
         }
     }
 }

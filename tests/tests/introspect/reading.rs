@@ -226,3 +226,41 @@ fn documents_are_found_by_their_values() {
         assert_read_only(&t);
     });
 }
+
+#[odm_tests::test]
+fn the_documents_of_a_sample_are_read_again() {
+    with_db(async |t| {
+        let many = t.db.collection::<Document>("many");
+        let documents = (0..3_000).map(|n| doc! { "_id": n, "n": n % 10 });
+        many.insert_many(documents).await.unwrap();
+        t.commands.clear();
+        for sample in [Some(1_200), None] {
+            let options = ReadOptions {
+                sample,
+                again: true,
+                ..ReadOptions::default()
+            };
+            let source = Source::new(&t.db, options);
+            let many = collection(&source, "many").await;
+            let mut first = BTreeSet::new();
+            source
+                .pass(&many, &mut |document| {
+                    first.insert(document.get_i32("_id").unwrap());
+                })
+                .await
+                .unwrap();
+            for _ in 0..2 {
+                let mut again = BTreeSet::new();
+                source
+                    .again(&many, &mut |document| {
+                        assert!(document.get_i32("n").is_ok());
+                        again.insert(document.get_i32("_id").unwrap());
+                    })
+                    .await
+                    .unwrap();
+                assert_eq!(first, again);
+            }
+        }
+        assert_read_only(&t);
+    });
+}

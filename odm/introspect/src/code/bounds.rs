@@ -124,7 +124,15 @@ mod tests {
 
     #[test]
     fn a_bound_is_round_and_above_what_was_found() {
-        for (found, bound) in [(0, 10), (1, 10), (7, 20), (20, 50), (1_800, 5_000), (150, 500)] {
+        for (found, bound) in [
+            (0, 10),
+            (1, 10),
+            (7, 10),
+            (8, 20),
+            (20, 50),
+            (1_800, 5_000),
+            (150, 500),
+        ] {
             assert_eq!(with_headroom(found), bound, "{found}");
         }
         assert_eq!(with_headroom(12_000_000), ITEMS);

@@ -23,9 +23,7 @@ pub fn of(models: &Models, root: usize, collection: &Collection) -> Said {
     let mut keys: Vec<&Document> = Vec::new();
     let mut has_text = false;
     for index in &collection.indexes {
-        if index.name == "_id_"
-            || index.keys.keys().eq(["_id"]) && index.keys.get("_id") != Some(&"hashed".into())
-        {
+        if is_of_id(index) {
             continue;
         }
         if let Some(name) = of_reference(models, root, index) {
@@ -62,6 +60,11 @@ pub fn of(models: &Models, root: usize, collection: &Collection) -> Said {
     said
 }
 
+/// Whether it is the index of `_id`, which every collection has.
+pub fn is_of_id(index: &Index) -> bool {
+    index.name == "_id_" || index.keys.len() == 1 && number(index.keys.get("_id")) == Some(1)
+}
+
 fn kind(said: &mut Said, models: &Models, root: usize, collection: &Collection) {
     let options = &collection.options;
     match collection.kind {
@@ -85,8 +88,7 @@ fn kind(said: &mut Said, models: &Models, root: usize, collection: &Collection) 
                         if let Some(meta) = field("metaField") {
                             option.push_str(&format!(", meta = {meta}"));
                         }
-                        if let Ok(granularity @ ("seconds" | "minutes" | "hours")) = of.get_str("granularity")
-                        {
+                        if let Ok(granularity @ ("seconds" | "minutes" | "hours")) = of.get_str("granularity") {
                             option.push_str(&format!(", granularity = {granularity}"));
                         }
                         if let Some(after) = number(options.get("expireAfterSeconds")) {
@@ -103,9 +105,7 @@ fn kind(said: &mut Said, models: &Models, root: usize, collection: &Collection) 
     if let Ok(of) = options.get_document("collation") {
         match collation(of) {
             Some(text) => said.options.push(text),
-            None => said
-                .remarks
-                .push(format!("The collation of the collection is {of}.")),
+            None => said.remarks.push(format!("The collation of the collection is {of}.")),
         }
     }
     if let Ok(validator) = options.get_document("validator")
@@ -148,18 +148,16 @@ fn options(index: &Index) -> impl Iterator<Item = (&String, &Bson)> {
     index.options.iter().filter(|(name, value)| {
         !matches!(
             name.as_str(),
-            "v" | "ns"
-                | "name"
-                | "key"
-                | "unique"
-                | "background"
-                | "textIndexVersion"
-                | "2dsphereIndexVersion"
+            "v" | "ns" | "name" | "key" | "unique" | "background" | "textIndexVersion" | "2dsphereIndexVersion"
         ) && **value != Bson::Boolean(false)
     })
 }
 
-fn option(models: &Models, root: usize, index: &Index) -> Result<String, String> {
+/// The option of `#[document(…)]` of an index, or why there is none.
+///
+/// # Errors
+/// The reason, as a part of a sentence.
+pub fn option(models: &Models, root: usize, index: &Index) -> Result<String, String> {
     let mut fields = Vec::new();
     let mut default_name = Vec::new();
     for (name, value) in &index.keys {
@@ -191,9 +189,7 @@ fn option(models: &Models, root: usize, index: &Index) -> Result<String, String>
                 fields.push(format!("hashed({})", found.rust));
             }
             Bson::String(kind) => {
-                return Err(format!(
-                    "`{kind}` needs a type of places, such as `odm::geo::Point`"
-                ));
+                return Err(format!("`{kind}` needs a type of places, such as `odm::geo::Point`"));
             }
             _ if name == "$**" => fields.push(String::new()),
             _ if name.ends_with(".$**") => {
@@ -205,15 +201,9 @@ fn option(models: &Models, root: usize, index: &Index) -> Result<String, String>
                 if matches!(found.member.ty, Type::Named(at)
                     if models.types.get(at).is_some_and(|named| matches!(named.is, Is::Struct { .. } | Is::Around(_))))
                 {
-                    return Err(
-                        "it is on a whole document, of which the order of the fields counts".to_owned(),
-                    );
+                    return Err("it is on a whole document, of which the order of the fields counts".to_owned());
                 }
-                let minus = if number_text(value).starts_with('-') {
-                    "-"
-                } else {
-                    ""
-                };
+                let minus = if number_text(value).starts_with('-') { "-" } else { "" };
                 fields.push(format!("{minus}{}", found.rust));
             }
         }
@@ -236,9 +226,7 @@ fn option(models: &Models, root: usize, index: &Index) -> Result<String, String>
                 let after = number(Some(value)).filter(|after| *after <= 2_147_483_647);
                 let after = after.ok_or_else(|| format!("documents would expire after {value} seconds"))?;
                 let is_date = index.keys.keys().next().and_then(|name| path(models, root, name));
-                if !is_date
-                    .is_some_and(|found| found.member.ty == Type::Plain(Plain::Date) && index.keys.len() == 1)
-                {
+                if !is_date.is_some_and(|found| found.member.ty == Type::Plain(Plain::Date) && index.keys.len() == 1) {
                     return Err("documents expire by a date".to_owned());
                 }
                 out.push_str(&format!(", expire_after = {}", digits(after)));

@@ -315,6 +315,7 @@ fn value_key(field: &Field) -> Option<Key> {
         .filter(|kind| *kind != Kind::Null)
         .collect();
     match kinds.as_slice() {
+        [Kind::Int, Kind::Long] if field.wide => Some(Key::Plain(Plain::I64)),
         [Kind::Int, Kind::Long] => Some(Key::Helper(Helper::Integer)),
         [Kind::Regex] => None,
         [kind] => Plain::of(*kind).map(Key::Plain),
@@ -413,6 +414,12 @@ fn target(design: &Design, reference: &Reference) -> Result<Target, String> {
         return Err(format!(
             "Not every document of `{}` has a value there.",
             to.collection
+        ));
+    }
+    if target.root.at("_id").and_then(value_key) == Some(wanted) {
+        return Err(format!(
+            "`{to_path}` has the type of `_id`, so that a reference by it needs a type of its own: `#[derive(Embed)] #[embed(id)] struct \
+             Key(…);` in both."
         ));
     }
     if !target.indexes.iter().any(|index| makes_unique(index, to_path)) {

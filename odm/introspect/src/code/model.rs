@@ -14,6 +14,8 @@ pub struct Models {
     pub types: Vec<Named>,
     /// The types that `mod.rs` declares for all files.
     pub helpers: BTreeSet<Helper>,
+    /// The collections and paths of integers of both widths, which are all written in 64 bits.
+    pub wide: BTreeSet<(String, String)>,
     /// What `mod.rs` says before all.
     pub notes: Vec<String>,
 }
@@ -295,6 +297,64 @@ impl Type {
 }
 
 impl Models {
+    /// The type at a path of a collection, as in the design.
+    pub fn type_at(&self, collection: &str, path: &str) -> Option<Type> {
+        let model = self
+            .collections
+            .iter()
+            .find(|model| model.collection == collection)?;
+        let mut at = Type::Named(model.root);
+        let mut rest = path;
+        while !rest.is_empty() {
+            // A struct around an array is no part of the path, and a union leads to its document.
+            if let Type::Named(number) = &at {
+                match &self.types.get(*number)?.is {
+                    Is::Around(member) => {
+                        at = member.ty.clone();
+                        continue;
+                    }
+                    Is::Union(variants) => {
+                        at = variants
+                            .iter()
+                            .map(|(_, ty)| ty)
+                            .find(|ty| matches!(ty, Type::Named(_)))?
+                            .clone();
+                        continue;
+                    }
+                    Is::Struct { .. } | Is::Enum(_) => {}
+                }
+            }
+            if let Some(behind) = rest.strip_prefix("[]").or_else(|| rest.strip_prefix("{}")) {
+                let (Type::List(many) | Type::Map(many)) = at else {
+                    return None;
+                };
+                at = *many.item;
+                rest = behind;
+                continue;
+            }
+            let rest_of = rest.strip_prefix('.').unwrap_or(rest);
+            let Type::Named(number) = at else { return None };
+            let Is::Struct { fields, .. } = &self.types.get(number)?.is else {
+                return None;
+            };
+            // The longest name: one may be the beginning of another.
+            let field = fields
+                .iter()
+                .filter(|field| {
+                    rest_of.strip_prefix(field.stored.as_str()).is_some_and(|behind| {
+                        behind.is_empty()
+                            || behind.starts_with('.')
+                            || behind.starts_with("[]")
+                            || behind.starts_with("{}")
+                    })
+                })
+                .max_by_key(|field| field.stored.len())?;
+            at = field.ty.clone();
+            rest = rest_of.get(field.stored.len()..)?;
+        }
+        Some(at)
+    }
+
     /// The text of a type, as it stands in a field.
     pub fn text(&self, ty: &Type) -> String {
         match ty {

@@ -356,6 +356,16 @@ fn named_text(out: &mut String, models: &Models, named: &Named, root: Option<(&C
     }
 }
 
+/// The text of a struct or an enum that stands in documents.
+pub fn embedded(out: &mut String, models: &Models, named: &Named) {
+    named_text(out, models, named, None);
+}
+
+/// The lines of a field, as they stand in a struct.
+pub fn member(out: &mut String, models: &Models, member: &Member, fields: &[Member], is_root: bool) {
+    member_text(out, models, member, fields, is_root, false);
+}
+
 fn member_text(
     out: &mut String,
     models: &Models,

@@ -44,7 +44,7 @@ pub(super) struct Column<'a> {
     pub(super) length: f64,
     /// Its shape; `None` for keys of a map.
     pub(super) shape: Option<&'a Shape>,
-    /// Whether it may be referred to: unique, and there in each document.
+    /// Whether it may be referred to: unique, or nearly, and there in each document.
     pub(super) is_target: bool,
     /// Whether an index has it as its first field.
     pub(super) is_indexed: bool,
@@ -164,7 +164,8 @@ fn of_values<'a>(at: usize, collected: &Collected, shape: &'a Shape, path: &Path
         numbers: shape.numbers,
         length: shape.texts.spread().mean,
         is_target: path.is_single()
-            && (is_declared_unique || (is_unique && in_each && short && shape.distinct.number() >= 3)),
+            && (is_declared_unique
+                || (fields::is_nearly_unique(shape) && in_each && short && shape.distinct.number() >= 3)),
         is_indexed: text == "_id" || indexes.iter().any(|index| first_of(&index.keys)),
         is_unique,
         is_declared_unique,

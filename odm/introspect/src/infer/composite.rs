@@ -49,7 +49,7 @@ fn by_data(to: &Collected) -> Option<Vec<String>> {
         let is_key = [Kind::String, Kind::Date, Kind::Int, Kind::ObjectId]
             .iter()
             .any(|kind| shape.number(*kind) == shape.present());
-        name != "_id" && in_each && is_key && shape.twice.twice && shape.distinct.number() > 1
+        name != "_id" && in_each && is_key && !shape.twice.never() && shape.distinct.number() > 1
     };
     let names: Vec<&String> = to
         .shape

@@ -112,8 +112,13 @@ fn awkward(keys: &Keys) -> u64 {
 
 /// Whether no value occurs twice: exactly for few values, by the estimated number of distinct ones for many.
 pub(super) fn is_unique(shape: &Shape) -> bool {
+    shape.twice.never() && is_nearly_unique(shape)
+}
+
+/// Whether hardly a value occurs twice.
+pub(super) fn is_nearly_unique(shape: &Shape) -> bool {
     let values = shape.present() - shape.number(Kind::Null) - shape.empty;
-    values > 0 && !shape.twice.twice && shape.distinct.number() as f64 >= 0.9 * values as f64
+    values > 0 && shape.twice.hardly() && shape.distinct.number() as f64 >= 0.9 * values as f64
 }
 
 fn is_enumeration(shape: &Shape, texts: &[(&str, u64)], form: Option<TextForm>) -> bool {

@@ -2,8 +2,9 @@
 
 use super::Collected;
 use super::path::Path;
+use super::second::Holders;
 use super::targets;
-use crate::design::{Bucket, ComputedKind, Design, Field, Reference, Subset};
+use crate::design::{Bucket, Collection, ComputedKind, Design, Field, Reference, Subset};
 use crate::kind::Kind;
 use crate::shape::Value;
 use bson::{RawBsonRef, RawDocument};
@@ -17,11 +18,7 @@ const DOCUMENTS: u64 = 5;
 const ITEMS: u64 = 5;
 
 /// Arrays of embedded documents that are the newest or greatest of those that refer to their document.
-pub(super) fn subsets(
-    collected: &[Collected],
-    references: &[Reference],
-    holders: &HashMap<usize, HashMap<u64, Vec<(usize, u64)>>>,
-) -> Vec<Subset> {
+pub(super) fn subsets(collected: &[Collected], references: &[Reference], holders: &Holders) -> Vec<Subset> {
     let at = |name: &str| collected.iter().find(|collected| collected.facts.name == name);
     let mut all = Vec::new();
     for reference in references {
@@ -49,7 +46,7 @@ fn subset(
     from: &Collected,
     reference: &Reference,
     array: &Field,
-    holders: &HashMap<u64, Vec<(usize, u64)>>,
+    holders: &HashMap<u64, Vec<usize>>,
     children: &[&RawDocument],
 ) -> Option<Subset> {
     let items = array.items.as_deref()?;
@@ -100,7 +97,7 @@ fn subset(
                 .filter_map(|item| item.as_document().map(identity))
                 .collect();
             let own = targets::value_at(document, &key).and_then(|key| holders.get(&key.hash()));
-            let mut own: Vec<&RawDocument> = own.into_iter().flatten().map(|(at, _)| children[*at]).collect();
+            let mut own: Vec<&RawDocument> = own.into_iter().flatten().map(|at| children[*at]).collect();
             if stored.is_empty() && own.is_empty() {
                 continue;
             }
@@ -132,6 +129,50 @@ fn subset(
         }
     }
     best
+}
+
+/// Takes out what a subset says already: its elements refer to children by a field that is no key of theirs, and are no other side of
+/// the children's reference.
+pub(super) fn leave_to_subsets(design: &mut Design) {
+    let subsets = std::mem::take(&mut design.subsets);
+    let is_within = |reference: &Reference| {
+        subsets.iter().any(|subset| {
+            let begins = |path: &String| {
+                path.strip_prefix(&subset.path)
+                    .is_some_and(|rest| rest.starts_with("[]"))
+            };
+            reference.from.collection == subset.collection && reference.from.paths.iter().any(begins)
+        })
+    };
+    let within: BTreeSet<usize> = design
+        .references
+        .iter()
+        .filter(|reference| is_within(reference))
+        .map(|reference| reference.id)
+        .collect();
+    let is_declared = |reference: &Reference| {
+        let to = design
+            .collections
+            .iter()
+            .find(|collection| collection.name == reference.to.collection);
+        let is_of = |index: &crate::design::Index| index.unique && index.keys.keys().eq(&reference.to.paths);
+        reference.to.paths == ["_id"] || to.is_some_and(|to| to.indexes.iter().any(is_of))
+    };
+    let kept: BTreeSet<usize> = design
+        .references
+        .iter()
+        .filter(|reference| !within.contains(&reference.id) || is_declared(reference))
+        .map(|reference| reference.id)
+        .collect();
+    design.references.retain(|reference| kept.contains(&reference.id));
+    design.copies.retain(|copied| kept.contains(&copied.by));
+    design
+        .two_way
+        .retain(|link| !within.contains(&link.a) && !within.contains(&link.b));
+    design
+        .computed
+        .retain(|computed| computed.by.is_none_or(|by| kept.contains(&by)));
+    design.subsets = subsets;
 }
 
 /// The place of a document in an order.
@@ -168,9 +209,12 @@ pub(super) fn buckets(design: &Design) -> Vec<Bucket> {
             .iter()
             .filter_map(|index| index.keys.keys().next());
         let keys = referred.map(|reference| &reference.from.paths[0]).chain(indexed);
-        let Some(key) = keys.filter_map(|path| collection.root.at(path)).find(is_many) else {
-            continue;
-        };
+        let mut keys = keys
+            .filter_map(|path| collection.root.at(path))
+            .filter(|key| key.name != "_id")
+            .peekable();
+        let first = keys.peek().copied();
+        let shared = keys.find(is_many);
         let lengths = design.computed.iter().filter(|computed| {
             let is_top = !computed.path.contains(['.', '[', '{']);
             computed.collection == collection.name && computed.kind == ComputedKind::Length && is_top
@@ -180,6 +224,9 @@ pub(super) fn buckets(design: &Design) -> Vec<Bucket> {
                 continue;
             };
             let limit = array.lengths.as_ref().map_or(0, |lengths| lengths.greatest);
+            let Some(key) = shared.or(first.filter(|_| has_bounds(collection, array))) else {
+                continue;
+            };
             if limit >= ITEMS {
                 buckets.push(Bucket {
                     collection: collection.name.clone(),
@@ -192,4 +239,16 @@ pub(super) fn buckets(design: &Design) -> Vec<Bucket> {
         }
     }
     buckets
+}
+
+/// Whether a document has two dates beside an array of documents with a date: its first and its last.
+fn has_bounds(collection: &Collection, array: &Field) -> bool {
+    let dates = |fields: &[Field]| {
+        fields
+            .iter()
+            .filter(|field| field.only_kind() == Some(Kind::Date))
+            .count()
+    };
+    let of_items = array.items.as_deref().map_or(0, |items| dates(&items.fields));
+    of_items > 0 && dates(&collection.root.fields) >= 2
 }

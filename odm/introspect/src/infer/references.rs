@@ -42,6 +42,8 @@ pub(super) struct Candidate {
     surprise: f64,
     score: f64,
     pub(super) told: Option<Told>,
+    /// Whether no other target has all of the values.
+    is_only: bool,
     /// Whether other fields of the same embedded document are found in the same collection.
     has_neighbours: bool,
 }
@@ -191,6 +193,7 @@ fn candidate(
         surprise,
         score: share + 0.3 * of_collection.max(0.7 * of_path) + declared + covered,
         told: None,
+        is_only: false,
         has_neighbours: false,
     }
 }
@@ -289,11 +292,13 @@ fn is_accepted_with(candidate: &Candidate, columns: &[Column<'_>], surprise: f64
             let spread = (from_greatest - from_least) / (greatest - least).max(1.0);
             let last = from.path.names().next_back().unwrap_or_default();
             let is_key = names::is_of_key(last) || names::words(last) == from.words;
-            candidate.share >= 0.95
-                && candidate.name >= 0.5
-                && is_key
-                && candidate.found >= 3
-                && (0.2..=1.0).contains(&spread)
+            let is_named =
+                candidate.name >= 0.5 && is_key && candidate.found >= 3 && (0.2..=1.0).contains(&spread);
+            // A list of many of the numbers of one collection, and of no other.
+            let covered = candidate.found as f64 / to.distinct.max(1) as f64;
+            let is_list =
+                !from.path.is_single() && candidate.is_only && candidate.found >= 20 && covered >= 0.6;
+            candidate.share >= 0.95 && (is_named || is_list)
         }
     }
 }
@@ -313,7 +318,14 @@ fn choose(
         return several;
     }
     // Without the evidence of its neighbours: these are looked at together.
-    vec![best.clone()]
+    let with_all = candidates
+        .iter()
+        .filter(|candidate| candidate.share >= 0.98)
+        .count();
+    vec![Candidate {
+        is_only: with_all == 1 && best.share >= 0.98,
+        ..best.clone()
+    }]
 }
 
 /// Of several fields of one document that are found in one collection, one is the reference, and the others may be copies. Together they

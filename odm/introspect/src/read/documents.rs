@@ -1,5 +1,6 @@
 //! Documents: all of a collection or a sample of them in one pass, and some by their values.
 
+use super::again::Ids;
 use super::path::{behind, in_queries, projection};
 use super::source::{Source, failed};
 use crate::design::{Collection, CollectionKind};
@@ -75,6 +76,7 @@ impl Source {
         };
         let mut read = 0;
         let mut again = 0;
+        let mut ids = (self.options().again && self.samples(collection)).then(Ids::default);
         let mut told = Instant::now();
         self.tell(name, before, of);
         loop {
@@ -87,6 +89,9 @@ impl Source {
                             mongodb::error::Error::custom("a batch holds what is no document")
                         })?;
                         visit(document);
+                        if let Some(ids) = &mut ids {
+                            ids.add(document);
+                        }
                         read += 1;
                         of_batch = Some(document);
                         if told.elapsed() >= TELL {
@@ -116,6 +121,9 @@ impl Source {
             }
         }
         self.tell(name, before + read, before + read);
+        if let Some(ids) = ids {
+            self.keep(name, ids);
+        }
         Ok(read)
     }
 

@@ -1,5 +1,6 @@
 //! Reads a database: its collections, and their documents in one pass or by their values. It writes nothing.
 
+mod again;
 mod collections;
 mod documents;
 mod gather;

@@ -1,10 +1,12 @@
 //! What is read, and of which database.
 
+use super::again::Ids;
 use super::state::State;
 use anyhow::Error;
 use mongodb::Database;
 use mongodb::error::ErrorKind;
 use mongodb::options::{DatabaseOptions, ReadPreference, SelectionCriteria};
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,6 +32,8 @@ pub struct ReadOptions {
     pub state: Option<PathBuf>,
     /// How often the state is written, at most: where that takes long, it is written less often.
     pub every: Duration,
+    /// Whether the documents of a sample are read [again](Source::again): their `_id`s are kept for that.
+    pub again: bool,
 }
 
 impl Default for ReadOptions {
@@ -40,6 +44,7 @@ impl Default for ReadOptions {
             progress: None,
             state: None,
             every: Duration::from_secs(3),
+            again: false,
         }
     }
 }
@@ -52,6 +57,7 @@ impl fmt::Debug for ReadOptions {
             .field("progress", &self.progress.is_some())
             .field("state", &self.state)
             .field("every", &self.every)
+            .field("again", &self.again)
             .finish()
     }
 }
@@ -64,6 +70,8 @@ pub struct Source {
     notes: Mutex<Vec<String>>,
     /// The state, once it is open.
     pub(super) state: Mutex<Option<State>>,
+    /// The documents of each sample.
+    pub(super) sampled: Mutex<HashMap<String, Ids>>,
 }
 
 impl Source {
@@ -75,6 +83,7 @@ impl Source {
             options,
             notes: Mutex::default(),
             state: Mutex::default(),
+            sampled: Mutex::default(),
         }
     }
 

@@ -1,0 +1,123 @@
+//! The structs that there are, compared with what the documents show. Nothing is changed: what differs is a list and a patch.
+
+mod accepts;
+mod attribute;
+mod compare;
+mod edit;
+mod patch;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use crate::code::build;
+use crate::design::{Design, Index};
+use anyhow::Result;
+use bson::Bson;
+use compare::Comparison;
+use serde::Serialize;
+use source::Source;
+use std::fmt;
+use std::path::Path;
+
+/// What differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum What {
+    /// Documents have a field that the struct does not declare.
+    Added,
+    /// A struct declares a field that no document has.
+    Gone,
+    /// Values of a field are of other types than the struct reads.
+    Type,
+    /// A field is missing or null in some documents, and the struct needs it.
+    Optional,
+    /// A text is no variant of the enum.
+    Value,
+    /// An index is not declared.
+    Index,
+    /// An index that is declared is not there.
+    IndexGone,
+    /// A collection has no struct.
+    Collection,
+    /// A struct declares a collection that is not there.
+    CollectionGone,
+}
+
+/// One thing that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The collection.
+    pub collection: String,
+    /// The path of the field; empty where the collection itself differs.
+    pub path: String,
+    /// What differs.
+    pub what: What,
+    /// The rest of the sentence.
+    pub text: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            write!(f, "`{}`: {}", self.collection, self.text)
+        } else {
+            write!(f, "`{}` of `{}`: {}", self.path, self.collection, self.text)
+        }
+    }
+}
+
+/// What differs between the structs and the documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Against {
+    /// All that differs.
+    pub differences: Vec<Difference>,
+    /// The changes that make the structs read the documents, as a unified patch: `patch -p1 -d src/models`. Empty where nothing is to be
+    /// changed.
+    pub patch: String,
+}
+
+/// Compares the structs in a folder with a design. The files are read alone: comments, the order of fields, names, rules and types that
+/// read the documents stay as they are in the patch.
+///
+/// # Errors
+/// Where a file can't be read, or is no Rust.
+pub fn against(folder: &Path, design: &Design) -> Result<Against> {
+    let source = Source::read(folder)?;
+    let comparison = Comparison::of(&source, design, build::models(design));
+    let patch = edit::patch(&comparison, design);
+    Ok(Against {
+        differences: comparison.differences,
+        patch,
+    })
+}
+
+/// The fields of an index with their kinds, as an attribute declares them.
+fn index_keys(index: &Index) -> Vec<(String, String)> {
+    let mut keys = Vec::new();
+    for (name, kind) in &index.keys {
+        match kind {
+            Bson::String(kind) if name == "_fts" => {
+                let weights = index.options.get_document("weights").ok();
+                for name in weights.into_iter().flat_map(bson::Document::keys) {
+                    keys.push((name.clone(), kind.clone()));
+                }
+            }
+            _ if name == "_ftsx" => {}
+            Bson::String(kind) if kind == "2dsphere" => keys.push((name.clone(), "geo".to_owned())),
+            Bson::String(kind) => keys.push((name.clone(), kind.clone())),
+            number => {
+                let is_descending = match number {
+                    Bson::Int32(n) => *n < 0,
+                    Bson::Int64(n) => *n < 0,
+                    Bson::Double(n) => *n < 0.0,
+                    _ => false,
+                };
+                match name.strip_suffix(".$**") {
+                    Some(name) => keys.push((name.to_owned(), "wildcard".to_owned())),
+                    None => keys.push((name.clone(), if is_descending { "-1" } else { "1" }.to_owned())),
+                }
+            }
+        }
+    }
+    keys
+}

@@ -1,0 +1,58 @@
+//! The collections of the database `flights`, as `odm introspect` read them.
+
+use odm::prelude::*;
+
+pub mod airlines;
+pub mod airports;
+pub mod flights;
+pub mod planes;
+pub mod weather;
+
+pub use airlines::*;
+pub use airports::*;
+pub use flights::*;
+pub use planes::*;
+pub use weather::*;
+
+/// The documents of all collections, for `Odm::new`.
+pub fn models() -> [odm::Model; 5] {
+    odm::models![
+        Airline,
+        Airport,
+        Flight,
+        Plane,
+        Weather,
+    ]
+}
+
+/// An integer that is stored in 32 bits where they are enough, and else in 64: as JavaScript and Python store integers.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[embed(id)]
+pub struct Integer(
+    #[field(with = "integer")]
+    #[field(stored = i64)]
+    pub i64,
+);
+
+mod integer {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(n: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+        match i32::try_from(*n) {
+            Ok(n) => serializer.serialize_i32(n),
+            Err(_) => serializer.serialize_i64(*n),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+        i64::deserialize(deserializer)
+    }
+}
+
+/// A number as it was stored: an integer or a floating-point number.
+#[derive(Embed, Clone, Copy, Debug, PartialEq)]
+#[embed(untagged)]
+pub enum Number {
+    Integer(Integer),
+    Double(f64),
+}

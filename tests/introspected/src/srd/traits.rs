@@ -1,0 +1,296 @@
+//! The collection `traits`.
+
+use super::{
+    BackgroundStartingProficiency,
+    ClassOptionType,
+    ClassProficiency,
+    ClassProficiencyChoice,
+    Race,
+    RaceLanguageOption,
+    RaceTrait,
+    SubclassSpell,
+};
+use odm::prelude::*;
+use std::collections::BTreeMap;
+
+/// A document of `traits`: 38 were counted. Half of them have up to 351 bytes, the largest has
+/// 3090.
+#[derive(Document, Clone, Debug, PartialEq)]
+#[document(collection = "traits")]
+#[document(index(fields(index), unique))]
+pub struct Trait {
+    pub id: ObjectId,
+    pub index: String,
+    pub name: String,
+    // Items: at most 6; half have up to 1, 99 of 100 up to 6.
+    #[embed(max = 10)]
+    pub races: Vec<TraitRace>,
+    // Items: at most 1; half have up to 0, 99 of 100 up to 1.
+    #[embed(max = 10)]
+    pub subraces: Vec<BackgroundStartingProficiency>,
+    // Items: at most 4; half have up to 0, 99 of 100 up to 4.
+    #[embed(max = 10)]
+    pub proficiencies: Vec<ClassProficiency>,
+    // Missing in 28 of 38.
+    #[field(skip_none)]
+    pub parent: Option<TraitParent>,
+    // Missing in 26 of 38.
+    #[field(skip_none)]
+    pub trait_specific: Option<TraitTraitSpecific>,
+    // Missing in 37 of 38.
+    #[field(skip_none)]
+    pub language_options: Option<RaceLanguageOption>,
+    // Missing in 36 of 38.
+    #[field(skip_none)]
+    pub proficiency_choices: Option<ClassProficiencyChoice>,
+    pub url: String,
+}
+
+/// `races[]` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitRace {
+    // Its values: "dragonborn" (13), "dwarf" (5), "elf" (4), "half-orc" (4), "half-elf" (3), "halfling"
+    // (3), "tiefling" (3), "gnome" (2).
+    // Refers to `races.index`: 37 of 37 were found. 8 of 8 distinct values were found, and the name
+    // says it, and so were the fields beside it.
+    #[reference(by = index, index = false)]
+    pub index: Ref<Race, String>,
+    // Its values: "Dragonborn" (13), "Dwarf" (5), "Elf" (4), "Half-Orc" (4), "Half-Elf" (3), "Halfling"
+    // (3), "Tiefling" (3), "Gnome" (2).
+    // A copy: 37 equal `races.name`. 37 of 37 are equal; 8 distinct values, the commonest has 35 %.
+    #[denormalize(from = index.name)]
+    pub name: String,
+    // Its values: "/api/2014/races/dragonborn" (13), "/api/2014/races/dwarf" (5), "/api/2014/races/elf"
+    // (4), "/api/2014/races/half-orc" (4), "/api/2014/races/half-elf" (3), "/api/2014/races/halfling"
+    // (3), "/api/2014/races/tiefling" (3), "/api/2014/races/gnome" (2).
+    // A copy: 37 equal `races.url`. 37 of 37 are equal; 8 distinct values, the commonest has 35 %.
+    #[denormalize(from = index.url)]
+    pub url: String,
+}
+
+/// `parent.index` of `traits`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraitIndex {
+    #[embed(name = "draconic-ancestry")]
+    DraconicAncestry,
+}
+
+/// `parent.name` of `traits`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraitName {
+    #[embed(name = "Draconic Ancestry")]
+    DraconicAncestry,
+}
+
+/// `parent` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitParent {
+    // Perhaps refers to `traits.index`: 10 of 10 were found. The data alone do not prove it. 1 of 1
+    // distinct values were found, and so were the fields beside it; so few may be found by chance.
+    pub index: TraitIndex,
+    // Perhaps a copy: 10 equal `traits.name`. `parent.index` is not declared as a reference. 10 of 10
+    // are equal; 1 distinct values, the commonest has 100 %.
+    pub name: TraitName,
+    // Perhaps a copy: 10 equal `traits.url`. `parent.index` is not declared as a reference. 10 of 10
+    // are equal; 1 distinct values, the commonest has 100 %.
+    pub url: String,
+}
+
+/// `trait_specific.subtrait_options.from.options[]` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitOption {
+    pub option_type: ClassOptionType,
+    pub item: RaceTrait,
+}
+
+/// `trait_specific.subtrait_options.from` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitFrom {
+    pub option_set_type: String,
+    // Items: always 10.
+    #[embed(max = 20)]
+    pub options: Vec<TraitOption>,
+}
+
+/// `trait_specific.subtrait_options` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitSubtraitOption {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: String,
+    pub from: TraitFrom,
+}
+
+/// `trait_specific.breath_weapon.name` of `traits`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraitBreathWeaponName {
+    #[embed(name = "Breath Weapon")]
+    BreathWeapon,
+}
+
+/// `trait_specific.breath_weapon.area_of_effect.type` of `traits`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraitType {
+    #[embed(name = "cone")]
+    Cone,
+    #[embed(name = "line")]
+    Line,
+}
+
+/// `trait_specific.breath_weapon.area_of_effect` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitAreaOfEffect {
+    pub size: i32,
+    #[field(name = "type")]
+    pub type_: TraitType,
+}
+
+/// `trait_specific.breath_weapon.usage.type` of `traits`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraitUsageType {
+    #[embed(name = "per rest")]
+    PerRest,
+}
+
+/// `trait_specific.breath_weapon.usage` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitUsage {
+    #[field(name = "type")]
+    pub type_: TraitUsageType,
+    pub times: i32,
+}
+
+/// `trait_specific.breath_weapon.dc.dc_type.index` of `traits`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraitDcTypeIndex {
+    #[embed(name = "con")]
+    Con,
+    #[embed(name = "dex")]
+    Dex,
+}
+
+/// `trait_specific.breath_weapon.dc.dc_type.name` of `traits`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraitDcTypeName {
+    #[embed(name = "CON")]
+    Con,
+    #[embed(name = "DEX")]
+    Dex,
+}
+
+/// `trait_specific.breath_weapon.dc.dc_type.url` of `traits`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraitUrl {
+    #[embed(name = "/api/2014/ability-scores/con")]
+    Api2014AbilityScoresCon,
+    #[embed(name = "/api/2014/ability-scores/dex")]
+    Api2014AbilityScoresDex,
+}
+
+/// `trait_specific.breath_weapon.dc.dc_type` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitDcType {
+    // Perhaps refers to `ability_scores.index`: 10 of 10 were found. The data alone do not prove it. 2
+    // of 2 distinct values were found, and so were the fields beside it.
+    pub index: TraitDcTypeIndex,
+    // Perhaps a copy: 10 equal `ability_scores.name`. `trait_specific.breath_weapon.dc.dc_type.index`
+    // is not declared as a reference. 10 of 10 are equal; 2 distinct values, the commonest has 70 %.
+    pub name: TraitDcTypeName,
+    // Perhaps a copy: 10 equal `ability_scores.url`. `trait_specific.breath_weapon.dc.dc_type.index` is
+    // not declared as a reference. 10 of 10 are equal; 2 distinct values, the commonest has 70 %.
+    pub url: TraitUrl,
+}
+
+/// `trait_specific.breath_weapon.dc.success_type` of `traits`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraitSuccessType {
+    #[embed(name = "half")]
+    Half,
+}
+
+/// `trait_specific.breath_weapon.dc` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitDc {
+    pub dc_type: TraitDcType,
+    pub success_type: TraitSuccessType,
+}
+
+/// `trait_specific.breath_weapon.damage[].damage_at_character_level{}` of `traits`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraitDamageAtCharacterLevel {
+    #[embed(name = "2d6")]
+    N2d6,
+    #[embed(name = "3d6")]
+    N3d6,
+    #[embed(name = "4d6")]
+    N4d6,
+    #[embed(name = "5d6")]
+    N5d6,
+}
+
+/// `trait_specific.breath_weapon.damage[]` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitDamage {
+    pub damage_type: BackgroundStartingProficiency,
+    // A map: its 4 keys are numbers. Entries: always 4.
+    #[embed(max = 10, key_len = 10)]
+    pub damage_at_character_level: BTreeMap<String, TraitDamageAtCharacterLevel>,
+}
+
+/// `trait_specific.breath_weapon` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitBreathWeapon {
+    pub name: TraitBreathWeaponName,
+    pub area_of_effect: TraitAreaOfEffect,
+    pub usage: TraitUsage,
+    pub dc: TraitDc,
+    // Items: always 1.
+    #[embed(max = 10)]
+    pub damage: Vec<TraitDamage>,
+}
+
+/// `trait_specific.spell_options.from.options[]` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitFromOption {
+    pub option_type: ClassOptionType,
+    pub item: SubclassSpell,
+}
+
+/// `trait_specific.spell_options.from` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitSpellOptionFrom {
+    pub option_set_type: String,
+    // Items: always 14.
+    #[embed(max = 50)]
+    pub options: Vec<TraitFromOption>,
+}
+
+/// `trait_specific.spell_options` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitSpellOption {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: String,
+    pub from: TraitSpellOptionFrom,
+}
+
+/// `trait_specific` of `traits`.
+// 3 kinds of documents, told by which of `damage_type`, `spell_options`, `subtrait_options` is
+// there: subtrait_options (1): always `subtrait_options`; damage_type (10): always `damage_type`,
+// `breath_weapon`; spell_options (1): always `spell_options`. An enum with `tag` would have a
+// variant for each.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitTraitSpecific {
+    // Missing in 11 of 12.
+    #[field(skip_none)]
+    pub subtrait_options: Option<TraitSubtraitOption>,
+    // Missing in 2 of 12.
+    #[field(skip_none)]
+    pub damage_type: Option<BackgroundStartingProficiency>,
+    // Missing in 2 of 12.
+    #[field(skip_none)]
+    pub breath_weapon: Option<TraitBreathWeapon>,
+    // Missing in 11 of 12.
+    #[field(skip_none)]
+    pub spell_options: Option<TraitSpellOption>,
+}

@@ -1,0 +1,198 @@
+//! The collection `backgrounds`.
+
+use super::{AbilityScore, Proficiency};
+use odm::prelude::*;
+
+/// A document of `backgrounds`: 4 were counted. Half of them have up to 1919 bytes, the largest has
+/// 2810.
+#[derive(Document, Clone, Debug, PartialEq)]
+#[document(collection = "backgrounds")]
+pub struct Background {
+    pub id: String,
+    pub name: String,
+    // Items: always 3.
+    #[embed(max = 10)]
+    pub ability_scores: Vec<BackgroundAbilityScore>,
+    pub feat: BackgroundFeat,
+    // Items: at most 3; half have up to 3, 99 of 100 up to 3.
+    #[embed(max = 10)]
+    pub proficiencies: Vec<BackgroundProficiency>,
+    // Missing in 3 of 4.
+    // Items: always 1.
+    #[embed(max = 10)]
+    #[field(skip_none)]
+    pub proficiency_choices: Option<Vec<BackgroundProficiencyChoice>>,
+    // Items: always 1.
+    #[embed(max = 10)]
+    pub equipment_options: Vec<BackgroundEquipmentOption>,
+    pub url: String,
+}
+
+/// `ability_scores[]` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundAbilityScore {
+    // Refers to `ability_scores._id`: 12 of 12 were found. 6 of 6 distinct values were found, and the
+    // name says it, and so were the fields beside it.
+    #[reference(index = false)]
+    pub index: Ref<AbilityScore>,
+    // A copy: 12 equal `ability_scores.name`. 12 of 12 are equal; 6 distinct values, the commonest has
+    // 25 %.
+    #[denormalize(from = index.name)]
+    pub name: String,
+    // A copy: 12 equal `ability_scores.url`. 12 of 12 are equal; 6 distinct values, the commonest has
+    // 25 %.
+    #[denormalize(from = index.url)]
+    pub url: String,
+}
+
+/// `feat` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundFeat {
+    // Perhaps refers to `feats._id`: 4 of 4 were found. The data alone do not prove it. 3 of 3 distinct
+    // values were found, and the name says it, and so were the fields beside it.
+    pub index: String,
+    // Perhaps a copy: 4 equal `feats.name`. `feat.index` is not declared as a reference. 4 of 4 are
+    // equal; 3 distinct values, the commonest has 50 %.
+    pub name: String,
+    // Perhaps a copy: 4 equal `feats.url`. `feat.index` is not declared as a reference. 4 of 4 are
+    // equal; 3 distinct values, the commonest has 50 %.
+    pub url: String,
+}
+
+/// `proficiencies[]` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundProficiency {
+    // Refers to `proficiencies._id`: 11 of 11 were found. 10 of 10 distinct values were found, and the
+    // name says it, and so were the fields beside it.
+    // The other side of `proficiencies.backgrounds[].index`: 10 pairs agree, 1 are on this side alone
+    // and 4 on the other. `inverse = …` would keep both sides equal.
+    #[reference(index = false)]
+    pub index: Ref<Proficiency>,
+    // A copy: 11 equal `proficiencies.name`. 11 of 11 are equal; 10 distinct values, the commonest has
+    // 18 %.
+    #[denormalize(from = index.name)]
+    pub name: String,
+    // A copy: 11 equal `proficiencies.url`. 11 of 11 are equal; 10 distinct values, the commonest has
+    // 18 %.
+    #[denormalize(from = index.url)]
+    pub url: String,
+}
+
+/// `proficiency_choices[].from.options[]` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundOption {
+    pub option_type: String,
+    pub item: BackgroundProficiency,
+}
+
+/// `proficiency_choices[].from` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundFrom {
+    pub option_set_type: String,
+    // Items: always 4.
+    #[embed(max = 10)]
+    pub options: Vec<BackgroundOption>,
+}
+
+/// `proficiency_choices[]` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundProficiencyChoice {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: String,
+    pub from: BackgroundFrom,
+}
+
+/// `equipment_options[].from.options[].option_type` of `backgrounds`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackgroundOptionType {
+    #[embed(name = "money")]
+    Money,
+    #[embed(name = "multiple")]
+    Multiple,
+}
+
+/// `equipment_options[].from.options[].items[].option_type` of `backgrounds`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackgroundItemOptionType {
+    #[embed(name = "choice")]
+    Choice,
+    #[embed(name = "counted_reference")]
+    CountedReference,
+    #[embed(name = "money")]
+    Money,
+}
+
+/// `equipment_options[].from.options[].items[].choice.from` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundChoiceFrom {
+    pub option_set_type: String,
+    pub equipment_category: BackgroundFeat,
+}
+
+/// `equipment_options[].from.options[].items[].choice` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundChoice {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: String,
+    pub from: BackgroundChoiceFrom,
+}
+
+/// `equipment_options[].from.options[].items[]` of `backgrounds`.
+// 3 kinds of documents, told by `option_type`: choice (1): always `choice`; counted_reference (21):
+// always `count`, `of`; money (4): always `count`, `unit`. An enum with `tag` would have a variant
+// for each.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundItem {
+    pub option_type: BackgroundItemOptionType,
+    // Missing in 1 of 26.
+    #[field(skip_none)]
+    pub count: Option<i32>,
+    // Missing in 5 of 26.
+    #[field(skip_none)]
+    pub of: Option<BackgroundFeat>,
+    // Missing in 22 of 26.
+    #[field(skip_none)]
+    pub unit: Option<String>,
+    // Missing in 25 of 26.
+    #[field(skip_none)]
+    pub choice: Option<BackgroundChoice>,
+}
+
+/// `equipment_options[].from.options[]` of `backgrounds`.
+// 2 kinds of documents, told by `option_type`: money (4): always `count`, `unit`; multiple (4):
+// always `items`. An enum with `tag` would have a variant for each.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundFromOption {
+    pub option_type: BackgroundOptionType,
+    // Missing in 4 of 8.
+    // Items: at most 8; half have up to 6, 99 of 100 up to 8.
+    #[embed(max = 20)]
+    #[field(skip_none)]
+    pub items: Option<Vec<BackgroundItem>>,
+    // Missing in 4 of 8.
+    #[field(skip_none)]
+    pub count: Option<i32>,
+    // Missing in 4 of 8.
+    #[field(skip_none)]
+    pub unit: Option<String>,
+}
+
+/// `equipment_options[].from` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundEquipmentOptionFrom {
+    pub option_set_type: String,
+    // Items: always 2.
+    #[embed(max = 10)]
+    pub options: Vec<BackgroundFromOption>,
+}
+
+/// `equipment_options[]` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundEquipmentOption {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: String,
+    pub from: BackgroundEquipmentOptionFrom,
+}

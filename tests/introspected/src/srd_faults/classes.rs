@@ -1,0 +1,361 @@
+//! The collection `classes`.
+
+use super::{
+    BackgroundAbilityScore,
+    BackgroundChoice,
+    BackgroundFeat,
+    BackgroundItemOptionType,
+    BackgroundOptionType,
+    BackgroundProficiency,
+    Subclass,
+};
+use odm::prelude::*;
+
+/// A document of `classes`: 12 were counted. Half of them have up to 4607 bytes, the largest has
+/// 10488.
+// 2 kinds of documents, told by which of `spells` is there: none (4): no fields of its own; spells
+// (8): always `spellcasting`, `spells`. An enum with `tag` would have a variant for each.
+#[derive(Document, Clone, Debug, PartialEq)]
+#[document(collection = "classes")]
+pub struct Class {
+    pub id: String,
+    pub name: String,
+    pub primary_ability: ClassPrimaryAbility,
+    pub hit_die: i32,
+    pub class_levels: String,
+    pub multi_classing: ClassMultiClassing,
+    // Items: at most 11; half have up to 6, 99 of 100 up to 11.
+    #[embed(max = 20)]
+    pub proficiencies: Vec<BackgroundProficiency>,
+    // Items: at most 2; half have up to 1, 99 of 100 up to 2.
+    #[embed(max = 10)]
+    pub proficiency_choices: Vec<ClassProficiencyChoice2>,
+    // Items: always 2.
+    #[embed(max = 10)]
+    pub saving_throws: Vec<BackgroundAbilityScore>,
+    // Items: always 1.
+    #[embed(max = 10)]
+    pub starting_equipment_options: Vec<ClassStartingEquipmentOption>,
+    // Items: always 1.
+    #[embed(max = 10)]
+    pub subclasses: Vec<ClassSubclass>,
+    // Missing in 4 of 12.
+    #[field(skip_none)]
+    pub spellcasting: Option<ClassSpellcasting>,
+    // Missing in 4 of 12.
+    #[field(skip_none)]
+    pub spells: Option<String>,
+    pub url: String,
+    // The number of the `features` that refer to it by `class.index`: 10 are, 2 are not.
+    // `#[computed(count = …)]` would keep it so.
+    pub feature_count: i32,
+}
+
+/// `primary_ability.ability_score_options.from.options[]` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassOption {
+    pub option_type: String,
+    pub item: BackgroundFeat,
+}
+
+/// `primary_ability.ability_score_options.from` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassFrom {
+    pub option_set_type: String,
+    // Items: always 2.
+    #[embed(max = 10)]
+    pub options: Vec<ClassOption>,
+}
+
+/// `primary_ability.ability_score_options` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassAbilityScoreOption {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: String,
+    pub from: ClassFrom,
+}
+
+/// `primary_ability` of `classes`.
+// 2 kinds of documents, told by which of `ability_score_options`, `ability_scores` is there:
+// ability_scores (11): always `ability_scores`; ability_score_options (1): always
+// `ability_score_options`. An enum with `tag` would have a variant for each.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassPrimaryAbility {
+    // Missing in 1 of 12.
+    // Items: at most 2; half have up to 1, 99 of 100 up to 2.
+    #[embed(max = 10)]
+    #[field(skip_none)]
+    pub ability_scores: Option<Vec<BackgroundAbilityScore>>,
+    // Missing in 11 of 12.
+    #[field(skip_none)]
+    pub ability_score_options: Option<ClassAbilityScoreOption>,
+}
+
+/// `multi_classing.prerequisites[]` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassPrerequisite {
+    pub ability_score: BackgroundAbilityScore,
+    pub minimum_score: i32,
+}
+
+/// `multi_classing.prerequisite_options.from.options[]` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassFromOption {
+    pub option_type: String,
+    pub ability_score: BackgroundFeat,
+    pub minimum_score: i32,
+}
+
+/// `multi_classing.prerequisite_options.from` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassPrerequisiteOptionFrom {
+    pub option_set_type: String,
+    // Items: always 2.
+    #[embed(max = 10)]
+    pub options: Vec<ClassFromOption>,
+}
+
+/// `multi_classing.prerequisite_options` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassPrerequisiteOption {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: String,
+    pub from: ClassPrerequisiteOptionFrom,
+}
+
+/// `multi_classing.proficiency_choices[].from.options[].option_type` of `classes`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassOptionType {
+    #[embed(name = "reference")]
+    Reference,
+}
+
+/// `multi_classing.proficiency_choices[].from.options[]` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassFromOption2 {
+    pub option_type: ClassOptionType,
+    pub item: BackgroundProficiency,
+}
+
+/// `multi_classing.proficiency_choices[].from` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassProficiencyChoiceFrom {
+    pub option_set_type: String,
+    // Items: at most 18; half have up to 10, 99 of 100 up to 18.
+    #[embed(max = 50)]
+    pub options: Vec<ClassFromOption2>,
+}
+
+/// `multi_classing.proficiency_choices[]` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassProficiencyChoice {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: String,
+    pub from: ClassProficiencyChoiceFrom,
+}
+
+/// `multi_classing` of `classes`.
+// 2 kinds of documents, told by which of `prerequisite_options`, `prerequisites` is there:
+// prerequisites (11): always `prerequisites`; prerequisite_options (1): always
+// `prerequisite_options`. An enum with `tag` would have a variant for each.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassMultiClassing {
+    // Missing in 1 of 12.
+    // Items: at most 2; half have up to 1, 99 of 100 up to 2.
+    #[embed(max = 10)]
+    #[field(skip_none)]
+    pub prerequisites: Option<Vec<ClassPrerequisite>>,
+    // Missing in 11 of 12.
+    #[field(skip_none)]
+    pub prerequisite_options: Option<ClassPrerequisiteOption>,
+    // Items: at most 4; half have up to 2, 99 of 100 up to 4.
+    #[embed(max = 10)]
+    pub proficiencies: Vec<BackgroundProficiency>,
+    // Missing in 9 of 12.
+    // Items: at most 2; half have up to 1, 99 of 100 up to 2.
+    #[embed(max = 10)]
+    #[field(skip_none)]
+    pub proficiency_choices: Option<Vec<ClassProficiencyChoice>>,
+}
+
+/// `proficiency_choices[].type` of `classes`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassType {
+    #[embed(name = "proficiencies")]
+    Proficiencies,
+}
+
+/// `proficiency_choices[].from.option_set_type` of `classes`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassOptionSetType {
+    #[embed(name = "options_array")]
+    OptionsArray,
+}
+
+/// `proficiency_choices[].from.options[].option_type` of `classes`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassOptionOptionType {
+    #[embed(name = "choice")]
+    Choice,
+    #[embed(name = "reference")]
+    Reference,
+}
+
+/// `proficiency_choices[].from.options[]` of `classes`.
+// 2 kinds of documents, told by `option_type`: choice (2): always `choice`; reference (105): always
+// `item`. An enum with `tag` would have a variant for each.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassFromOption3 {
+    pub option_type: ClassOptionOptionType,
+    // Missing in 2 of 107.
+    #[field(skip_none)]
+    pub item: Option<BackgroundProficiency>,
+    // Missing in 105 of 107.
+    #[field(skip_none)]
+    pub choice: Option<ClassProficiencyChoice>,
+}
+
+/// `proficiency_choices[].from` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassProficiencyChoiceFrom2 {
+    pub option_set_type: ClassOptionSetType,
+    // Items: at most 18; half have up to 6, 99 of 100 up to 18.
+    #[embed(max = 50)]
+    pub options: Vec<ClassFromOption3>,
+}
+
+/// `proficiency_choices[]` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassProficiencyChoice2 {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: ClassType,
+    pub from: ClassProficiencyChoiceFrom2,
+}
+
+/// `starting_equipment_options[].type` of `classes`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassStartingEquipmentOptionType {
+    #[embed(name = "equipment")]
+    Equipment,
+}
+
+/// `starting_equipment_options[].from.options[].items[].unit` of `classes`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassUnit {
+    #[embed(name = "gp")]
+    Gp,
+}
+
+/// `starting_equipment_options[].from.options[].items[].choice.from.options[]` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassFromOption4 {
+    pub option_type: String,
+    pub choice: BackgroundChoice,
+}
+
+/// `starting_equipment_options[].from.options[].items[].choice.from` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassChoiceFrom {
+    pub option_set_type: String,
+    // Items: always 2.
+    #[embed(max = 10)]
+    pub options: Vec<ClassFromOption4>,
+}
+
+/// `starting_equipment_options[].from.options[].items[].choice` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassChoice {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: String,
+    pub from: ClassChoiceFrom,
+}
+
+/// `starting_equipment_options[].from.options[].items[]` of `classes`.
+// 3 kinds of documents, told by `option_type`: choice (1): always `choice`; counted_reference (69):
+// always `count`, `of`; money (13): always `count`, `unit`. An enum with `tag` would have a variant
+// for each.
+// 2 kinds of documents, told by `unit`: (missing) (70): no fields of its own; gp (13): always
+// `count`, `unit`. An enum with `tag` would have a variant for each.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassItem {
+    pub option_type: BackgroundItemOptionType,
+    // Missing in 1 of 83.
+    #[field(skip_none)]
+    pub count: Option<i32>,
+    // Missing in 14 of 83.
+    #[field(skip_none)]
+    pub of: Option<BackgroundFeat>,
+    // Missing in 70 of 83.
+    #[field(skip_none)]
+    pub unit: Option<ClassUnit>,
+    // Missing in 82 of 83.
+    #[field(skip_none)]
+    pub choice: Option<ClassChoice>,
+}
+
+/// `starting_equipment_options[].from.options[]` of `classes`.
+// 2 kinds of documents, told by `option_type`: money (12): always `count`, `unit`; multiple (13):
+// always `items`. An enum with `tag` would have a variant for each.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassFromOption5 {
+    pub option_type: BackgroundOptionType,
+    // Missing in 12 of 25.
+    // Items: at most 9; half have up to 6, 99 of 100 up to 9.
+    #[embed(max = 20)]
+    #[field(skip_none)]
+    pub items: Option<Vec<ClassItem>>,
+    // Missing in 13 of 25.
+    #[field(skip_none)]
+    pub count: Option<i32>,
+    // Missing in 13 of 25.
+    #[field(skip_none)]
+    pub unit: Option<ClassUnit>,
+}
+
+/// `starting_equipment_options[].from` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassStartingEquipmentOptionFrom {
+    pub option_set_type: ClassOptionSetType,
+    // Items: at most 3; half have up to 2, 99 of 100 up to 3.
+    #[embed(max = 10)]
+    pub options: Vec<ClassFromOption5>,
+}
+
+/// `starting_equipment_options[]` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassStartingEquipmentOption {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: ClassStartingEquipmentOptionType,
+    pub from: ClassStartingEquipmentOptionFrom,
+}
+
+/// `subclasses[]` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassSubclass {
+    // Refers to `subclasses._id`: 12 of 12 were found. 12 of 12 distinct values were found, and the
+    // name says it, and so were the fields beside it.
+    // The other side of `subclasses.class.index`: 12 pairs agree. `inverse = …` would keep both sides
+    // equal.
+    #[reference(index = false)]
+    pub index: Ref<Subclass>,
+    // A copy: 12 equal `subclasses.name`. 12 of 12 are equal; 12 distinct values, the commonest has 8
+    // %.
+    #[denormalize(from = index.name)]
+    pub name: String,
+    // A copy: 12 equal `subclasses.url`. 12 of 12 are equal; 12 distinct values, the commonest has 8 %.
+    #[denormalize(from = index.url)]
+    pub url: String,
+}
+
+/// `spellcasting` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassSpellcasting {
+    pub level: i32,
+    pub spellcasting_ability: BackgroundAbilityScore,
+}
