@@ -19,10 +19,7 @@ fn data() -> Option<PathBuf> {
 
 /// The integers as other drivers store them: in 32 bits where they are enough.
 fn narrow(document: Document) -> Document {
-    document
-        .into_iter()
-        .map(|(name, value)| (name, narrowed(value)))
-        .collect()
+    document.into_iter().map(|(name, value)| (name, narrowed(value))).collect()
 }
 
 fn narrowed(value: Bson) -> Bson {
@@ -38,10 +35,7 @@ fn narrowed(value: Bson) -> Bson {
 fn sorted(document: Document) -> Document {
     let mut fields: Vec<(String, Bson)> = document.into_iter().collect();
     fields.sort_by(|a, b| a.0.cmp(&b.0));
-    fields
-        .into_iter()
-        .map(|(name, value)| (name, sorted_value(value)))
-        .collect()
+    fields.into_iter().map(|(name, value)| (name, sorted_value(value))).collect()
 }
 
 fn sorted_value(value: Bson) -> Bson {
@@ -59,9 +53,7 @@ fn bytes(document: &Document) -> Result<Vec<u8>> {
 /// The documents of a file.
 fn documents(file: &Path) -> Result<Vec<Document>> {
     let text = std::fs::read_to_string(file)?;
-    text.lines()
-        .map(|line| Ok(narrow(serde_json::from_str(line)?)))
-        .collect()
+    text.lines().map(|line| Ok(narrow(serde_json::from_str(line)?))).collect()
 }
 
 /// Replaces documents on the server, as [`replaced`] does.
@@ -116,11 +108,7 @@ fn read_and_write<T: odm::Document>(file: &Path) -> Result<(usize, usize)> {
 }
 
 fn run(set: &str, models: &[Model], all: &[Written]) -> Result<()> {
-    assert_eq!(
-        all.len(),
-        models.len(),
-        "the list of documents in this test is not that of `{set}`"
-    );
+    assert_eq!(all.len(), models.len(), "the list of documents in this test is not that of `{set}`");
     let Some(data) = data() else { return Ok(()) };
     let (mut same, mut read) = (0, 0);
     for (collection, read_and_write, _) in all {
@@ -137,15 +125,11 @@ fn run(set: &str, models: &[Model], all: &[Written]) -> Result<()> {
 /// The database as it is stored: the plan of its models, and documents that are replaced by themselves.
 async fn on_server(set: &str, data: &Path, models: &[Model], all: &[Written]) -> Result<()> {
     let uri = std::env::var("MONGODB_URI").unwrap_or_else(|_| "mongodb://localhost:27017".to_owned());
-    let db = Client::with_uri_str(uri)
-        .await?
-        .database(&format!("introspected_{}", set.replace('-', "_")));
+    let db = Client::with_uri_str(uri).await?.database(&format!("introspected_{}", set.replace('-', "_")));
     db.drop().await?;
     for (collection, ..) in all {
         let documents = documents(&data.join(set).join(format!("{collection}.ndjson")))?;
-        db.collection::<Document>(collection)
-            .insert_many(documents)
-            .await?;
+        db.collection::<Document>(collection).insert_many(documents).await?;
     }
     let odm = Odm::new(db.clone(), models.iter().copied())?;
     println!("{set}: {}", odm.plan().await?);
