@@ -173,6 +173,12 @@ impl<'d> Builder<'d> {
         if presence.is_both() && !ty.is_opaque() {
             self.models.helpers.insert(Helper::OrNull);
         }
+        if let (true, Type::Named(at)) = (is_id, &ty)
+            && let Some(named) = self.models.types.get_mut(*at)
+            && !named.options.iter().any(|option| option == "id")
+        {
+            named.options.push("id".to_owned());
+        }
         Member {
             path: field.path.clone(),
             stored: field.name.clone(),
@@ -224,7 +230,9 @@ impl<'d> Builder<'d> {
     }
 
     fn document(&mut self, at: At<'d>, field: &'d Field) -> Type {
-        if let Some(map) = &field.map {
+        if let Some(map) = &field.map
+            && field.path != "_id"
+        {
             return self.map(at, field, map);
         }
         if field.fields.is_empty() || !field.fields.iter().any(|field| can_be_declared(&field.name)) {

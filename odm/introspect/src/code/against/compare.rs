@@ -522,7 +522,10 @@ impl<'a> Comparison<'a> {
             .filter(|index| !crate::code::indexes::is_of_id(index))
         {
             let keys = super::index_keys(index);
-            if !declared.contains(&keys) {
+            // What can't be declared is no difference.
+            if !declared.contains(&keys)
+                && let Ok(option) = crate::code::indexes::option(&self.models, model, index)
+            {
                 let fields: Vec<String> = keys
                     .iter()
                     .map(|(name, kind)| format!("{name}: {kind}"))
@@ -537,12 +540,10 @@ impl<'a> Comparison<'a> {
                         fields.join(", ")
                     ),
                 );
-                if let Ok(option) = crate::code::indexes::option(&self.models, model, index) {
-                    self.changes.push(Change::Index {
-                        written: name.to_owned(),
-                        option,
-                    });
-                }
+                self.changes.push(Change::Index {
+                    written: name.to_owned(),
+                    option,
+                });
             }
             found.push(keys);
         }
