@@ -97,6 +97,7 @@ pages! {
     readme => "../README.md";
     introduction => "src/introduction.md";
     getting_started => "src/getting-started.md";
+    introspect => "src/introspect.md";
     crud => "src/crud.md";
     querying => "src/querying.md";
     updating => "src/updating.md";

@@ -14,9 +14,10 @@ use odm_launch::process::{Process, exit_code};
 use crate::workspace::{cargo, root, step, target_dir};
 
 /// The packages that are published, each after those that it needs, with their folders.
-const PACKAGES: [(&str, &str); 5] = [
+const PACKAGES: [(&str, &str); 6] = [
     ("odm-derive", "odm-derive"),
     ("odm-diagram", "odm/diagram"),
+    ("odm-introspect", "odm/introspect"),
     ("odm-launch", "odm/launch"),
     ("mongodb-odm", "odm"),
     ("odm-cli", "odm/cli"),

@@ -212,7 +212,7 @@ impl Shape {
             }
         }
         self.sizes.add(number);
-        if self.fields.len() >= FOLDED && self.fields.len() % 100 == 0 && self.filled() < 0.2 {
+        if self.fields.len() >= FOLDED && self.fields.len().is_multiple_of(100) && self.filled() < 0.2 {
             let evidence = format!("{} distinct keys and more, most of them rare", self.fields.len());
             self.fold(evidence, budget);
         }

@@ -1,6 +1,8 @@
 //! The design of databases, read from their documents: of other people's databases, of which the design is known.
 #![allow(missing_docs)]
 
+mod advice;
+mod followed;
 mod interrupted;
 mod patterns;
 mod reading;

@@ -135,6 +135,13 @@ impl Browser {
         Ok(())
     }
 
+    /// Sets the colours that the reader prefers, `light` or `dark`, of which a page without a choice of its own takes one.
+    pub async fn prefer(&mut self, scheme: &str) -> Result<()> {
+        let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        self.call("Emulation.setEmulatedMedia", features).await?;
+        Ok(())
+    }
+
     /// Opens a page, and returns when all of it is loaded.
     pub async fn open(&mut self, url: &str) -> Result<()> {
         self.events.clear();

@@ -148,6 +148,30 @@ pub async fn look_at(book: &Path, searches: &str) -> Result<Option<Seen>> {
     Ok(Some(seen))
 }
 
+/// Looks at the pages of a folder in Chromium, which follow the reader's preference for light or dark; `None` where there is no
+/// Chromium. Pictures of the screen are kept in the folder `screenshots`.
+///
+/// # Errors
+/// Where the pages can't be read, or the browser does not do what it is asked.
+pub async fn look_at_pages(folder: &Path, screenshots: Option<&Path>) -> Result<Option<Vec<Fault>>> {
+    let Some(program) = browser::find()? else {
+        return Ok(None);
+    };
+    let mut browser = Browser::start(&program).await?;
+    let built = Built::read(folder)?;
+    let mut faults = Vec::new();
+    for scheme in ["light", "dark"] {
+        browser.prefer(scheme).await?;
+        let options = Options {
+            screenshots: screenshots.map(|folder| folder.join(scheme)),
+            ..Options::default()
+        };
+        let seen = look::look(&mut browser, &built, folder, &[], &options).await?;
+        faults.extend(seen.faults);
+    }
+    Ok(Some(faults))
+}
+
 fn summary(browser: &str, seen: &Seen, searches: &[Expectation]) -> String {
     let searched = match seen.searches {
         0 => format!("none of {} searches tried", searches.len()),

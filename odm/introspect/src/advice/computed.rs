@@ -3,13 +3,23 @@
 use super::kinds::{Advice, Rule, Severity};
 use super::names;
 use super::remedy::{Remedy, field, model};
-use super::words::{count, documents, percent, place};
+use super::words::{count, documents, percent, place, share};
 use crate::design::{Computed, ComputedKind, Design, Reference, Subset};
 
 /// Computed values that are not what they are computed from.
 pub fn wrong_computed(design: &Design) -> Vec<Advice> {
     let mut all = Vec::new();
     for computed in design.computed.iter().filter(|computed| computed.different > 0) {
+        // Of several ways to compute it, the one that explains the most is it.
+        let better = |other: &&Computed| {
+            other.collection == computed.collection
+                && other.path == computed.path
+                && share(other.different, other.equal + other.different)
+                    < share(computed.different, computed.equal + computed.different)
+        };
+        if design.computed.iter().any(|other| better(&other)) {
+            continue;
+        }
         let values = computed.equal + computed.different;
         let by = computed.by.and_then(|by| design.reference(by));
         // What another field equals is no value of children, and most of it has to hold.

@@ -2,7 +2,6 @@
 
 use super::declared::declared;
 use super::kinds::{Advice, Rule, Severity};
-use super::links::SURE;
 use super::names;
 use super::remedy::{Remedy, field, model, quoted, shell_collection};
 use super::words::{count, counted, documents, percent, place, share};
@@ -28,7 +27,7 @@ pub fn stale_copies(design: &Design) -> Vec<Advice> {
         let compared = copy.equal + copy.stale;
         let part = share(copy.stale, compared);
         // Of few different values, some are equal by chance.
-        if copy.weak || reference.confidence < SURE {
+        if copy.weak {
             continue;
         }
         let source = design.collection(&reference.to.collection);
@@ -102,8 +101,22 @@ fn written_anew(copy: &Copied, reference: &Reference) -> Option<String> {
     ))
 }
 
+/// A copy with the others that the same reference brings into its struct.
+fn beside<'d>(design: &'d Design, copy: &'d Copied, reference: &Reference) -> Vec<&'d Copied> {
+    let mut all = vec![copy];
+    all.extend(design.copies.iter().filter(|other| {
+        other.by == reference.id
+            && !other.weak
+            && other.path != copy.path
+            && !other.path.ends_with([']', '}'])
+            && !other.from.contains(['.', '[', '{'])
+            && names::parent(&other.path) == names::parent(&copy.path)
+    }));
+    all
+}
+
 fn mend_stale(design: &Design, copy: &Copied, reference: &Reference) -> Remedy {
-    if let Some(declared) = declared(design, copy, reference) {
+    if let Some(declared) = declared(design, reference, &beside(design, copy, reference), None) {
         return Remedy::new("Declare the copy: each change of the source then writes it, and `repair` corrects those that differ.")
             .rust(declared)
             .terminal(format!("cargo run -- repair --only {}", reference.from.collection));
@@ -186,25 +199,27 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_with_its_reference_in_one_document_is_declared_there() {
+    fn a_copy_is_declared_in_the_struct_of_its_reference() {
         let mut design = orders();
         design.references[0].from.paths = vec!["buyer.id".to_owned()];
         design.copies[0].path = "buyer.name".to_owned();
         design.copies[0].stale = 30;
+        let mut more = design.copies[0].clone();
+        more.path = "buyer.town".to_owned();
+        more.from = "city".to_owned();
+        more.stale = 0;
+        design.copies.push(more);
         let rust = &stale_copies(&design)[0].remedy.code[0].text;
-        assert!(
-            rust.contains("#[denormalize(from = Customer)]\n    pub buyer: OrderBuyer,"),
-            "{rust}"
-        );
-        assert!(
-            rust.contains("#[denormalize(from = Customer)]\npub struct OrderBuyer {"),
-            "{rust}"
+        assert_eq!(
+            rust,
+            "/// `buyer` of `orders`.\n#[derive(Embed, Clone, Debug, PartialEq)]\npub struct OrderBuyer {\n    #[reference]\n    pub id: \
+             Ref<Customer>,\n    #[denormalize(from = id.name)]\n    pub name: String,\n    #[denormalize(from = id.city)]\n    pub town: \
+             String,\n    // the other fields\n}"
         );
         design.references[0].from.paths = vec!["lines[].id".to_owned()];
         design.copies[0].path = "lines[].name".to_owned();
         let rust = &stale_copies(&design)[0].remedy.code[0].text;
-        assert!(rust.contains("#[reference(many)]"), "{rust}");
-        assert!(rust.contains("pub lines: Vec<OrderLine>,"), "{rust}");
+        assert!(rust.contains("pub struct OrderLine {"), "{rust}");
         // Elsewhere: a pipeline, where no array is on the way.
         design.references[0].from.paths = vec!["customer".to_owned()];
         design.copies[0].path = "shown.name".to_owned();

@@ -1,81 +1,68 @@
-//! The declaration of a copy, where the data are laid out as odm lays out copies.
+//! The declaration of a reference and of the copies beside it, where the data are laid out as odm lays them out.
 
 use super::names;
-use super::remedy::{embedded, field, model, reference_attribute, reference_type};
+use super::remedy::{field, holder, reference_attribute};
 use crate::design::{Copied, Design, Reference};
 
-/// The type of a copy in Rust.
-fn copied_type(design: &Design, copy: &Copied, reference: &Reference) -> String {
-    let holder = design.collection(&reference.from.collection);
-    let field = holder.and_then(|collection| collection.root.at(&copy.path));
-    let rust = names::rust_type(field);
-    match field {
-        Some(field) if field.is_optional() => format!("Option<{rust}>"),
-        _ => rust.to_owned(),
-    }
-}
-
-/// The declaration of a copy, where the data are laid out as odm lays out copies: beside the reference, or with it in one embedded
-/// document.
-pub fn declared(design: &Design, copy: &Copied, reference: &Reference) -> Option<String> {
-    let [path] = reference.from.paths.as_slice() else {
+/// The struct that holds a reference, with these copies beside it. `None` where no attribute says it: a composite key, several
+/// collections of one path, keys of a map, a target that is no field of its own, a copy in another struct.
+pub fn declared(
+    design: &Design,
+    reference: &Reference,
+    copies: &[&Copied],
+    on_delete: Option<&str>,
+) -> Option<String> {
+    let ([path], [target]) = (reference.from.paths.as_slice(), reference.to.paths.as_slice()) else {
         return None;
     };
-    let (by, rust) = reference_type(design, reference);
-    if path.contains('{') || names::parent(path) != names::parent(&copy.path) || copy.from.contains('.') {
+    let is_element = path.ends_with("[]");
+    let unsaid = reference.told.is_some()
+        || path.contains('{')
+        || path.ends_with("[][]")
+        || target.contains(['.', '[', '{'])
+        || reference.compared != crate::design::Compared::Same;
+    if unsaid {
         return None;
     }
-    let target = names::type_name(&reference.to.collection);
-    let copied = copied_type(design, copy, reference);
-    let holder = &reference.from.collection;
-    let parent = names::parent(path);
-    if parent.is_empty() {
-        if path.ends_with("[]") {
+    let collection = design.collection(&reference.from.collection)?;
+    let held = collection.root.at(path);
+    let mut options = Vec::new();
+    if is_element {
+        options.push("many".to_owned());
+    }
+    let to = names::type_name(&reference.to.collection);
+    let mut rust = format!("Ref<{to}>");
+    if target != "_id" {
+        options.push(format!("by = {}", names::field_name(target)));
+        let key = design.collection(&reference.to.collection);
+        let key = names::rust_type(key.and_then(|collection| collection.root.at(target)));
+        rust = format!("Ref<{to}, {key}>");
+    }
+    options.extend(on_delete.map(|rule| format!("on_delete = {rule}")));
+    if is_element {
+        rust = format!("Vec<{rust}>");
+    } else if on_delete == Some("nullify") || held.is_some_and(crate::design::Field::is_optional) {
+        rust = format!("Option<{rust}>");
+    }
+    let mut lines = field(path, &[reference_attribute(&options)], &rust);
+    for copy in copies {
+        let beside = names::parent(&copy.path) == names::parent(path) && !is_element;
+        if !beside || copy.from.contains(['.', '[', '{']) || copy.path.ends_with([']', '}']) {
             return None;
         }
-        let options: Vec<String> = by.into_iter().collect();
         let from = format!(
             "#[denormalize(from = {}.{})]",
             names::field_name(path),
             names::field_name(&copy.from)
         );
-        let fields = format!(
-            "{}\n{}",
-            field(path, &[reference_attribute(&options)], &rust),
-            field(&copy.path, &[from], &copied)
-        );
-        return Some(model(holder, &[], &fields));
+        let stored = collection.root.at(&copy.path);
+        let copied = names::rust_type(stored);
+        let copied = match stored {
+            Some(field) if field.is_optional() => format!("Option<{copied}>"),
+            _ => copied.to_owned(),
+        };
+        lines.push('\n');
+        lines.push_str(&field(&copy.path, &[from], &copied));
     }
-    let outer = parent.trim_end_matches("[]");
-    if outer.contains("[]") || parent.matches("[]").count() > 1 {
-        return None;
-    }
-    let entry = names::embedded_name(holder, parent);
-    let mut options = Vec::new();
-    let is_many = parent.ends_with("[]");
-    if is_many {
-        options.push("many".to_owned());
-    }
-    let inner: Vec<String> = by.iter().map(|by| format!("#[reference({by})]")).collect();
-    let own = embedded(
-        &entry,
-        &[format!("#[denormalize(from = {target})]")],
-        &format!(
-            "{}\n{}",
-            field(path, &inner, &rust),
-            field(&copy.path, &[], &copied)
-        ),
-    );
-    if outer.contains('.') {
-        return Some(own);
-    }
-    let of = if is_many { format!("Vec<{entry}>") } else { entry };
-    let attributes = [
-        reference_attribute(&options),
-        format!("#[denormalize(from = {target})]"),
-    ];
-    Some(format!(
-        "{}\n\n{own}",
-        model(holder, &[], &field(outer, &attributes, &of))
-    ))
+    Some(holder(&collection.name, path, &lines))
 }

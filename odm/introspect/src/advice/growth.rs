@@ -96,15 +96,25 @@ pub fn growing_arrays(design: &Design) -> Vec<Advice> {
             }
             let whole = estimate::array(field, lengths.greatest);
             let long = at_least(&lengths.histogram, LONG);
+            // A single exception shows no growth.
+            let severity = if long > 1 {
+                Severity::Risk
+            } else {
+                Severity::Hint
+            };
             all.push(
-                Advice::new(Rule::GrowingArray, Severity::Risk, &collection.name, &field.path)
+                Advice::new(Rule::GrowingArray, severity, &collection.name, &field.path)
                     .finding(format!(
-                        "The longest array `{}` has {} elements, where half have at most {} and 99 of 100 at most {}; {} have {} or more.",
+                        "The longest array `{}` has {} elements, where half have at most {} and 99 of 100 at most {}; {} {} or more.",
                         place(&collection.name, &field.path),
                         count(lengths.greatest),
                         count(lengths.median),
                         count(lengths.p99),
-                        count(long),
+                        if long == 1 {
+                            "1 has".to_owned()
+                        } else {
+                            format!("{} have", count(long))
+                        },
                         LONG,
                     ))
                     .cost(format!(

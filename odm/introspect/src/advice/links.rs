@@ -1,13 +1,14 @@
 //! References that dangle, and links whose sides disagree.
 
+use super::declared::declared;
 use super::kinds::{Advice, Rule, Severity};
 use super::names;
-use super::remedy::{Remedy, field, holder, quoted, reference_attribute, reference_type, shell_collection};
+use super::remedy::{Remedy, field, model, quoted, reference_attribute, shell_collection};
 use super::words::{count, counted, percent, place, share};
 use crate::design::{Design, Place, Reference};
 
 /// Less sure references are not told from other values that happen to be there: what they lack is no fault.
-pub const SURE: f64 = 0.5;
+pub const SURE: f64 = 0.25;
 /// Where more values than these dangle, it may be another kind of value: then the data are not said to be wrong.
 const MOSTLY: f64 = 0.5;
 /// Two references that agree on fewer pairs may say two things.
@@ -75,44 +76,31 @@ fn mend_dangling(design: &Design, reference: &Reference) -> Remedy {
         )
         .shell(list_composite(reference));
     };
-    let (by, rust) = reference_type(design, reference);
-    let is_element = path.ends_with("[]");
-    let inner = path.contains("[].");
-    let attribute = |on_delete: &str| {
-        let mut options = Vec::new();
-        if is_element {
-            options.push("many".to_owned());
-        }
-        options.extend(by.clone());
-        options.push(format!("on_delete = {on_delete}"));
-        reference_attribute(&options)
-    };
-    let remedy = if is_element {
-        Remedy::new(
+    let (rule, words) = if path.ends_with("[]") {
+        (
+            "pull",
             "Declare the reference with `on_delete = pull`: `repair` takes the values out that dangle.",
         )
-        .rust(holder(
-            &from.collection,
-            path,
-            &field(path, &[attribute("pull")], &format!("Vec<{rust}>")),
-        ))
-        .terminal(format!("cargo run -- repair --only {}", from.collection))
-    } else if inner {
-        Remedy::new(
+    } else if path.contains("[].") {
+        (
+            "restrict",
             "List the elements whose reference dangles, and insert the documents that are missing or take the elements out; \
              then declare the reference, which refuses new ones.",
         )
-        .rust(holder(&from.collection, path, &field(path, &[attribute("restrict")], &rust)))
     } else {
-        Remedy::new(
+        (
+            "nullify",
             "Declare the reference with `on_delete = nullify`: `repair` empties the fields that dangle.",
         )
-        .rust(holder(
-            &from.collection,
-            path,
-            &field(path, &[attribute("nullify")], &format!("Option<{rust}>")),
-        ))
-        .terminal(format!("cargo run -- repair --only {}", from.collection))
+    };
+    let remedy = match declared(design, reference, &[], Some(rule)) {
+        Some(declared) if rule == "restrict" => Remedy::new(words).rust(declared),
+        Some(declared) => Remedy::new(words)
+            .rust(declared)
+            .terminal(format!("cargo run -- repair --only {}", from.collection)),
+        None => Remedy::new(
+            "List the values that dangle, then insert the documents that are missing, or empty the fields.",
+        ),
     };
     match names::written(path) {
         Some(written) => remedy.shell(list_dangling(from, path, &written, &reference.to, target)),
@@ -233,7 +221,7 @@ pub fn links_that_disagree(design: &Design) -> Vec<Advice> {
             "A query by one side misses up to {} that the other side names, and nothing says which side is right.",
             counted(missing.max(beyond), "document", "documents"),
         ))
-        .remedy(mend_link(design, lacking, full))
+        .remedy(mend_link(lacking, full))
         .figure("affected", only as f64)
         .figure("agree", link.agree as f64)
         .figure("onlyA", link.only_a as f64)
@@ -247,39 +235,73 @@ pub fn links_that_disagree(design: &Design) -> Vec<Advice> {
     all
 }
 
-fn mend_link(design: &Design, lacking: &Reference, full: &Reference) -> Remedy {
-    let ([one], [other]) = (lacking.from.paths.as_slice(), full.from.paths.as_slice()) else {
-        return Remedy::new(
-            "Keep one side and drop the other: an index on the reference finds the documents of both.",
-        );
+/// The name of a field of the document itself, and whether it is an array: what a two-way reference needs on each side.
+fn top(reference: &Reference) -> Option<(&str, bool)> {
+    let ([path], [target]) = (reference.from.paths.as_slice(), reference.to.paths.as_slice()) else {
+        return None;
     };
-    let side = |reference: &Reference, path: &str, other: &str| {
-        let (by, rust) = reference_type(design, reference);
+    let name = path.strip_suffix("[]").unwrap_or(path);
+    let is_plain = !name.contains(['.', '[', '{']) && target == "_id" && reference.told.is_none();
+    is_plain.then_some((name, name.len() < path.len()))
+}
+
+fn mend_link(lacking: &Reference, full: &Reference) -> Remedy {
+    let (Some(one), Some(other)) = (top(lacking), top(full)) else {
+        return keep_one(lacking, full);
+    };
+    let side = |reference: &Reference, (name, many): (&str, bool), (inverse, _): (&str, bool)| {
+        let mut rust = format!("Ref<{}>", names::type_name(&reference.to.collection));
         let mut options = Vec::new();
-        let rust = if path.contains("[]") {
+        if many {
             options.push("many".to_owned());
-            format!("Vec<{rust}>")
+            rust = format!("Vec<{rust}>");
         } else {
-            format!("Option<{rust}>")
-        };
-        options.extend(by);
-        options.push(format!("inverse = {}", names::field_name(other)));
-        let name = path.split("[]").next().unwrap_or(path);
-        super::remedy::model(
+            rust = format!("Option<{rust}>");
+        }
+        options.push(format!("inverse = {}", names::field_name(inverse)));
+        model(
             &reference.from.collection,
             &[],
             &field(name, &[reference_attribute(&options)], &rust),
         )
     };
-    let base = |path: &str| path.split("[]").next().unwrap_or(path).to_owned();
     let remedy = Remedy::new("Declare a two-way reference: each write keeps both sides, and `repair` writes what one of them lacks.")
-        .rust(side(lacking, one, &base(other)));
+        .rust(side(lacking, one, other));
     let remedy = if lacking.id == full.id {
         remedy
     } else {
-        remedy.rust(side(full, other, &base(one)))
+        remedy.rust(side(full, other, one))
     };
     remedy.terminal("cargo run -- repair")
+}
+
+/// One side is enough: an index on it finds the documents of the other.
+fn keep_one(lacking: &Reference, full: &Reference) -> Remedy {
+    let remedy = Remedy::new(format!(
+        "Keep the side that has more, `{}`, whose index finds the documents of the other side, and drop that one; add the {} first \
+         that it lacks.",
+        place(&full.from.collection, &full.from.paths.join(", ")),
+        if lacking.from.paths.len() == 1 {
+            "pairs"
+        } else {
+            "keys"
+        },
+    ));
+    let [path] = lacking.from.paths.as_slice() else {
+        return remedy;
+    };
+    // The array of links, or the embedded document that is one.
+    let whole = match path.rsplit_once("[]") {
+        Some((array, _)) => array,
+        None => path,
+    };
+    match names::written(whole) {
+        Some(written) if lacking.id != full.id && lacking.told.is_none() => remedy.step(&[format!(
+            "step.collection({:?}).remove({written:?}).await",
+            lacking.from.collection
+        )]),
+        _ => remedy,
+    }
 }
 
 #[cfg(test)]
@@ -305,7 +327,7 @@ mod tests {
     fn what_is_hardly_a_reference_is_none() {
         let mut design = orders();
         design.references[0].dangling = 12;
-        design.references[0].confidence = 0.3;
+        design.references[0].confidence = 0.2;
         assert!(dangling_references(&design).is_empty());
         // Where most dangle, it is a hint.
         design.references[0].confidence = 0.9;

@@ -2,7 +2,6 @@
 
 use super::indexes::{at, direction, is_partial, is_set};
 use super::kinds::{Advice, Rule, Severity};
-use super::links::SURE;
 use super::names;
 use super::remedy::{Remedy, field, holder, model};
 use super::words::{bytes, counted, documents, list, place};
@@ -12,6 +11,10 @@ use std::collections::BTreeMap;
 
 /// Of fewer documents, a scan takes about a millisecond.
 const SCANNED: u64 = 1_000;
+/// Of so many, it takes some ten milliseconds: a hundred times what an index takes.
+const SLOW: u64 = 10_000;
+/// Below, a reference may be none.
+const EVIDENT: f64 = 0.5;
 
 /// References that no index serves, on one of both sides.
 pub fn missing(design: &Design) -> Vec<Advice> {
@@ -20,7 +23,7 @@ pub fn missing(design: &Design) -> Vec<Advice> {
     for reference in design
         .references
         .iter()
-        .filter(|reference| reference.confidence >= SURE)
+        .filter(|reference| reference.confidence >= EVIDENT)
     {
         let paths: Option<Vec<String>> = reference
             .from
@@ -72,6 +75,14 @@ fn is_served(collection: &Collection, paths: &[String]) -> bool {
                 paths.iter().any(|path| path == key) && (direction(value).is_some() || hashed(value))
             })
     })
+}
+
+fn severity(collection: &Collection) -> Severity {
+    if collection.documents >= SLOW {
+        Severity::Risk
+    } else {
+        Severity::Hint
+    }
 }
 
 fn declare_index(collection: &Collection, paths: &[String], unique: bool) -> Remedy {
@@ -128,7 +139,7 @@ fn missing_holder(collection: &Collection, paths: &[String], to: &[&str]) -> Adv
         }
         _ => declare_index(collection, paths, false),
     };
-    Advice::new(Rule::MissingIndex, Severity::Risk, &collection.name, &path)
+    Advice::new(Rule::MissingIndex, severity(collection), &collection.name, &path)
         .finding(format!(
             "No index begins with `{}`, which refers to {}, in a collection of {}.",
             place(&collection.name, &path),
@@ -157,7 +168,7 @@ fn missing_target(collection: &Collection, paths: &[String], references: &[&Refe
         .collect();
     from.sort();
     from.dedup();
-    Advice::new(Rule::MissingIndex, Severity::Risk, &collection.name, &path)
+    Advice::new(Rule::MissingIndex, severity(collection), &collection.name, &path)
         .finding(format!(
             "No index serves `{}`, which {} {} {}.",
             place(&collection.name, &path),

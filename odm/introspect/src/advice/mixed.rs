@@ -6,7 +6,7 @@ use super::names;
 use super::remedy::Remedy;
 use super::words::{count, counted, percent, place, share};
 use crate::design::{Collection, Design, Field};
-use crate::kind::Kind;
+use crate::kind::{Kind, TextForm};
 use std::collections::BTreeMap;
 
 /// A kind with a smaller share was written by an exception, not by design.
@@ -70,10 +70,11 @@ pub fn mixed_types(design: &Design) -> Vec<Advice> {
                         words.join(", "),
                     ))
                     .cost(format!(
-                        "A condition on {} finds none of the {} others, {}, a sort puts them apart, and a struct with one type reads \
-                         none of them.",
+                        "A condition on {} finds none of the others, {} of {}, {}; a sort puts them apart, and a struct with one type \
+                         reads none of them.",
                         article(classes[0].0),
                         count(others),
+                        count(values),
                         percent(others, values),
                     ))
                     .remedy(one_type(collection, field, &classes))
@@ -99,7 +100,18 @@ fn article(class: &str) -> String {
 fn one_type(collection: &Collection, field: &Field, classes: &[(&'static str, u64)]) -> Remedy {
     let has = |kind: Kind| field.kinds.contains_key(&kind);
     let only = |wanted: &[&str]| classes.iter().all(|(class, _)| wanted.contains(class));
-    let retype = if only(&["number", "text"]) && classes[0].0 == "text" {
+    let dated = matches!(field.form, Some(TextForm::Date | TextForm::Datetime));
+    let retype = if only(&["number", "text"]) && dated {
+        // Numbers of the size of today's seconds.
+        let seconds = field
+            .numbers
+            .is_some_and(|(least, greatest)| least > 1e8 && greatest < 1e11);
+        seconds.then_some((
+            "date",
+            "{ \"$toDate\": { \"$cond\": [\n        { \"$isNumber\": \"$$value\" },\n        { \"$multiply\": [\"$$value\", 1000] },\n        \
+             \"$$value\",\n    ] } }",
+        ))
+    } else if only(&["number", "text"]) && classes[0].0 == "text" {
         Some(("string", "{ \"$toString\": \"$$value\" }"))
     } else if only(&["number", "text"]) && !has(Kind::Double) {
         if has(Kind::Long) {
@@ -195,6 +207,23 @@ mod tests {
         weight.kinds.insert(Kind::Double, 10);
         weight.kinds.insert(Kind::Null, 10);
         assert!(mixed_types(&one(weight)).is_empty());
+    }
+
+    #[test]
+    fn seconds_beside_dates_as_text_become_dates() {
+        let mut at = text("at", 300, 20);
+        at.form = Some(TextForm::Datetime);
+        at.kinds = [(Kind::String, 290), (Kind::Int, 10)].into();
+        at.numbers = Some((1.5e9, 1.6e9));
+        let step = |field: &Field| mixed_types(&one(field.clone()))[0].remedy.code[0].text.clone();
+        assert!(
+            step(&at).contains("retype(\"at\", \"date\", typed)"),
+            "{}",
+            step(&at)
+        );
+        // Numbers that are no seconds are read by an enum.
+        at.numbers = Some((1.0, 9.0));
+        assert!(step(&at).contains("#[embed(untagged)]"), "{}", step(&at));
     }
 
     #[test]

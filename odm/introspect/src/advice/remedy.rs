@@ -1,7 +1,6 @@
 //! What mends a fault: attributes of odm, a step of a migration, or commands.
 
 use super::names;
-use crate::design::{Design, Reference};
 use serde::Serialize;
 
 /// What mends a fault.
@@ -117,7 +116,8 @@ pub fn holder(collection: &str, path: &str, fields: &str) -> String {
         model(collection, &[], fields)
     } else {
         let name = names::embedded_name(collection, parent);
-        embedded(&name, &[], &format!("{fields}\n// the other fields"))
+        let own = embedded(&name, &[], &format!("{fields}\n// the other fields"));
+        format!("/// `{parent}` of `{collection}`.\n{own}")
     }
 }
 
@@ -135,20 +135,6 @@ pub fn field(path: &str, attributes: &[String], rust: &str) -> String {
     }
     lines.push(format!("pub {name}: {rust},"));
     lines.join("\n")
-}
-
-/// The option of a reference by which it names its target, and its type.
-pub fn reference_type(design: &Design, reference: &Reference) -> (Option<String>, String) {
-    let target = names::type_name(&reference.to.collection);
-    match reference.to.paths.as_slice() {
-        [path] if path != "_id" => {
-            let collection = design.collection(&reference.to.collection);
-            let key = names::rust_type(collection.and_then(|collection| collection.root.at(path)));
-            let by = format!("by = {}", names::field_name(path));
-            (Some(by), format!("Ref<{target}, {key}>"))
-        }
-        _ => (None, format!("Ref<{target}>")),
-    }
 }
 
 /// `#[reference]` with these options.

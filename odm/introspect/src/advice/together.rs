@@ -1,13 +1,16 @@
 //! Data that are apart and read together, and collections that are one.
 
 use super::kinds::{Advice, Rule, Severity};
-use super::links::SURE;
 use super::names;
 use super::remedy::{Remedy, embedded, field, model, quoted, shell_collection};
 use super::words::{bytes, count, counted, documents, list, percent, share};
 use crate::design::{Collection, CollectionKind, Design, Reference};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Below, a reference may be none.
+const EVIDENT: f64 = 0.5;
+/// More values that dangle are parts of nothing.
+const DANGLING: f64 = 0.1;
 /// The share of the targets that have a part, so that the part belongs to the whole.
 const COVERED: f64 = 0.8;
 /// Fewer documents show no rule.
@@ -33,9 +36,10 @@ fn part_of<'a>(design: &'a Design, reference: &'a Reference) -> Option<(&'a Coll
         && reference.told.is_none()
         && !reference.many
         && reference.unique
-        && reference.confidence >= SURE
+        && reference.confidence >= EVIDENT
         && reference.from.collection != reference.to.collection;
-    if !is_plain || reference.dangling > 0 || reference.unset > 0 {
+    let values = reference.found + reference.dangling;
+    if !is_plain || share(reference.dangling, values) > DANGLING || reference.unset > 0 {
         return None;
     }
     let part = design.collection(&reference.from.collection)?;
@@ -51,10 +55,10 @@ fn part_of<'a>(design: &'a Design, reference: &'a Reference) -> Option<(&'a Coll
     let others = design
         .references
         .iter()
-        .any(|other| other.confidence >= SURE && other.to.collection == part.name);
+        .any(|other| other.confidence >= EVIDENT && other.to.collection == part.name);
     // What belongs to several is a link between them.
     let belongs = design.references.iter().filter(|other| {
-        other.confidence >= SURE
+        other.confidence >= EVIDENT
             && other.from.collection == part.name
             && !other.many
             && other.to.collection != reference.to.collection

@@ -4,7 +4,7 @@ use super::fields::{TOGETHER, VALUES, fields};
 use super::kinds::{Advice, Rule, Severity};
 use super::names;
 use super::remedy::Remedy;
-use super::words::{bytes, counted, list, place};
+use super::words::{bytes, capital, counted, list, place};
 use crate::design::{Collection, Design, Field, Place};
 use crate::kind::{Kind, TextForm};
 use std::collections::BTreeMap;
@@ -153,9 +153,14 @@ fn as_text(collection: &Collection, form: TextForm, fields: &[&Field]) -> Option
         all.push("Ok(())".to_owned());
         remedy.step(&all)
     };
+    let cost = if saved >= 1.0 {
+        format!("{} more than the type needs; {worse}.", bytes(saved))
+    } else {
+        format!("{}.", capital(worse))
+    };
     let mut advice = Advice::new(Rule::TypedText, Severity::Risk, &collection.name, &first.path)
         .finding(finding)
-        .cost(format!("{} more than the type needs; {worse}.", bytes(saved)))
+        .cost(cost)
         .remedy(remedy)
         .figure("affected", number as f64)
         .figure("values", number as f64)

@@ -9,17 +9,13 @@ use crate::design::{Collection, Design, Field};
 use crate::kind::Kind;
 use std::collections::BTreeMap;
 
-/// An enumeration repeats its values; others, such as names, may differ in case on purpose.
-const REPEATED: u64 = 4;
-
 /// Values that differ in case or in spaces alone.
 pub fn near_duplicates(design: &Design) -> Vec<Advice> {
     let mut all = Vec::new();
     for (collection, fields) in fields(design) {
         for field in fields {
-            let number: u64 = field.values.iter().map(|(_, number)| number).sum();
-            let repeats = number >= REPEATED * field.values.len() as u64;
-            if field.kinds.contains_key(&Kind::String) && (field.enumeration || repeats) {
+            // Names and other texts may differ in case on purpose.
+            if field.kinds.contains_key(&Kind::String) && field.enumeration {
                 all.extend(near(collection, field));
             }
         }
@@ -99,9 +95,9 @@ fn near(collection: &Collection, field: &Field) -> Option<Advice> {
             &field.path,
         )
         .finding(format!(
-            "`{}` has {} that differ from a commoner one in case, spaces, `_` or `-` alone, in {}.",
+            "`{}` has {} from a commoner one in case, spaces, `_` or `-` alone, in {}.",
             place(&collection.name, &field.path),
-            counted(variants.len() as u64, "value", "values"),
+            counted(variants.len() as u64, "value that differs", "values that differ"),
             counted(affected, "place", "places"),
         ))
         .cost(format!(
@@ -127,6 +123,7 @@ mod tests {
     #[test]
     fn variants_of_a_value_are_found() {
         let mut state = text("state", 300, 6);
+        state.enumeration = true;
         state.values = [("open", 200), ("done", 90), ("Open", 8), ("do ne", 2)]
             .map(|(value, number)| (value.to_owned(), number))
             .to_vec();
@@ -138,10 +135,8 @@ mod tests {
                 .contains("\"$in\": [\"do ne\", \"Open\"]"),
             "{all:?}"
         );
-        // Values that occur once are names.
-        state.values = [("open", 1), ("Open", 1)]
-            .map(|(value, number)| (value.to_owned(), number))
-            .to_vec();
+        // Names are no enumeration.
+        state.enumeration = false;
         assert!(near_duplicates(&one(state.clone())).is_empty());
         // No values, no advice.
         state.enumeration = true;

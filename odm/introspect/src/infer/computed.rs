@@ -2,6 +2,7 @@
 
 use super::Collected;
 use super::path::Path;
+use super::second::Holders;
 use super::targets;
 use crate::design::{Computed, ComputedKind, Field, Reference};
 use crate::kind::Kind;
@@ -25,7 +26,7 @@ const DOCUMENTS: u64 = 8;
 pub(super) fn find(
     collected: &[Collected],
     references: &[Reference],
-    holders: &HashMap<usize, HashMap<u64, Vec<(usize, u64)>>>,
+    holders: &Holders,
     shown: bool,
 ) -> Vec<Computed> {
     let mut all = Vec::new();
@@ -432,7 +433,7 @@ fn holds(formula: &Formula, row: &[Option<Operand>]) -> Option<bool> {
 fn of_referrers(
     collected: &[Collected],
     reference: &Reference,
-    holders: &HashMap<u64, Vec<(usize, u64)>>,
+    holders: &HashMap<u64, Vec<usize>>,
     shown: bool,
 ) -> Vec<Computed> {
     let at = |name: &str| collected.iter().find(|collected| collected.facts.name == name);
@@ -488,12 +489,8 @@ fn of_referrers(
                 ) else {
                     continue;
                 };
-                let of_key: HashSet<usize> = holders
-                    .get(&key.hash())
-                    .into_iter()
-                    .flatten()
-                    .map(|(at, _)| *at)
-                    .collect();
+                let of_key: HashSet<usize> =
+                    holders.get(&key.hash()).into_iter().flatten().copied().collect();
                 let computed = computed(kind, &of_key, values);
                 if (stored - computed).abs() <= 1e-6 * stored.abs().max(1.0) {
                     equal += 1;

@@ -74,6 +74,8 @@ pub async fn introspect(source: &Source) -> Result<Design> {
             .gather(&facts, &mut |pass: &mut Pass, document| pass.add(document))
             .await?;
         let mut pass = gathered.made;
+        // What odm itself keeps in a document is no field of it.
+        pass.shape.fields.shift_remove("_odm");
         facts.read = gathered.read;
         facts.sizes = pass.sizes.spread();
         if pass.budget.refused > 0 {
@@ -123,6 +125,7 @@ pub async fn introspect(source: &Source) -> Result<Design> {
     design.subsets = patterns::subsets(&collected, &design.references, &second.holders);
     design.copies = second.copies;
     design.two_way = second.two_way;
+    patterns::leave_to_subsets(&mut design);
     design.collections = collected.into_iter().map(|collected| collected.facts).collect();
     design.buckets = patterns::buckets(&design);
     if !values {

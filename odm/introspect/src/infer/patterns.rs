@@ -2,6 +2,7 @@
 
 use super::Collected;
 use super::path::Path;
+use super::second::Holders;
 use super::targets;
 use crate::design::{Bucket, Collection, ComputedKind, Design, Field, Reference, Subset};
 use crate::kind::Kind;
@@ -17,11 +18,7 @@ const DOCUMENTS: u64 = 5;
 const ITEMS: u64 = 5;
 
 /// Arrays of embedded documents that are the newest or greatest of those that refer to their document.
-pub(super) fn subsets(
-    collected: &[Collected],
-    references: &[Reference],
-    holders: &HashMap<usize, HashMap<u64, Vec<(usize, u64)>>>,
-) -> Vec<Subset> {
+pub(super) fn subsets(collected: &[Collected], references: &[Reference], holders: &Holders) -> Vec<Subset> {
     let at = |name: &str| collected.iter().find(|collected| collected.facts.name == name);
     let mut all = Vec::new();
     for reference in references {
@@ -49,7 +46,7 @@ fn subset(
     from: &Collected,
     reference: &Reference,
     array: &Field,
-    holders: &HashMap<u64, Vec<(usize, u64)>>,
+    holders: &HashMap<u64, Vec<usize>>,
     children: &[&RawDocument],
 ) -> Option<Subset> {
     let items = array.items.as_deref()?;
@@ -90,6 +87,8 @@ fn subset(
     let mut best: Option<Subset> = None;
     for order in orders {
         let (mut equal, mut different, mut greatest) = (0, 0, 0);
+        // An array with all children is the other side of their reference.
+        let mut is_part = false;
         for document in to.kept.all() {
             let Some(RawBsonRef::Array(stored)) = document.get(array.name.as_str()).ok().flatten() else {
                 continue;
@@ -100,7 +99,7 @@ fn subset(
                 .filter_map(|item| item.as_document().map(identity))
                 .collect();
             let own = targets::value_at(document, &key).and_then(|key| holders.get(&key.hash()));
-            let mut own: Vec<&RawDocument> = own.into_iter().flatten().map(|(at, _)| children[*at]).collect();
+            let mut own: Vec<&RawDocument> = own.into_iter().flatten().map(|at| children[*at]).collect();
             if stored.is_empty() && own.is_empty() {
                 continue;
             }
@@ -110,6 +109,7 @@ fn subset(
                 .take(stored.len())
                 .map(|child| identity(child))
                 .collect();
+            is_part |= own.len() > stored.len();
             greatest = greatest.max(stored.len() as u64);
             if !stored.is_empty() && stored == newest {
                 equal += 1;
@@ -118,7 +118,7 @@ fn subset(
             }
         }
         let all = equal + different;
-        let is_one = all >= DOCUMENTS && equal as f64 >= SHARE * all as f64;
+        let is_one = is_part && all >= DOCUMENTS && equal as f64 >= SHARE * all as f64;
         if is_one && best.as_ref().is_none_or(|best| equal > best.equal) {
             best = Some(Subset {
                 collection: to.facts.name.clone(),
@@ -132,6 +132,50 @@ fn subset(
         }
     }
     best
+}
+
+/// Takes out what a subset says already: its elements refer to children by a field that is no key of theirs, and are no other side of
+/// the children's reference.
+pub(super) fn leave_to_subsets(design: &mut Design) {
+    let subsets = std::mem::take(&mut design.subsets);
+    let is_within = |reference: &Reference| {
+        subsets.iter().any(|subset| {
+            let begins = |path: &String| {
+                path.strip_prefix(&subset.path)
+                    .is_some_and(|rest| rest.starts_with("[]"))
+            };
+            reference.from.collection == subset.collection && reference.from.paths.iter().any(begins)
+        })
+    };
+    let within: BTreeSet<usize> = design
+        .references
+        .iter()
+        .filter(|reference| is_within(reference))
+        .map(|reference| reference.id)
+        .collect();
+    let is_declared = |reference: &Reference| {
+        let to = design
+            .collections
+            .iter()
+            .find(|collection| collection.name == reference.to.collection);
+        let is_of = |index: &crate::design::Index| index.unique && index.keys.keys().eq(&reference.to.paths);
+        reference.to.paths == ["_id"] || to.is_some_and(|to| to.indexes.iter().any(is_of))
+    };
+    let kept: BTreeSet<usize> = design
+        .references
+        .iter()
+        .filter(|reference| !within.contains(&reference.id) || is_declared(reference))
+        .map(|reference| reference.id)
+        .collect();
+    design.references.retain(|reference| kept.contains(&reference.id));
+    design.copies.retain(|copied| kept.contains(&copied.by));
+    design
+        .two_way
+        .retain(|link| !within.contains(&link.a) && !within.contains(&link.b));
+    design
+        .computed
+        .retain(|computed| computed.by.is_none_or(|by| kept.contains(&by)));
+    design.subsets = subsets;
 }
 
 /// The place of a document in an order.

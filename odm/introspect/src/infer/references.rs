@@ -42,6 +42,8 @@ pub(super) struct Candidate {
     surprise: f64,
     score: f64,
     pub(super) told: Option<Told>,
+    /// Whether the holder's name is that of the collection, and no more.
+    is_exact: bool,
     /// Whether no other target has all of the values.
     is_only: bool,
     /// Whether other fields of the same embedded document are found in the same collection.
@@ -172,7 +174,8 @@ fn candidate(
     surprise: f64,
 ) -> Candidate {
     let (from, to) = (&columns[holder], &columns[target]);
-    let of_collection = names::share(&from.words, &names::words(&collected[to.collection].facts.name));
+    let of_target = names::words(&collected[to.collection].facts.name);
+    let of_collection = names::share(&from.words, &of_target);
     let of_path = names::share(&from.words, &to.words);
     let name = of_collection.max(of_path);
     let declared = if to.is_id() {
@@ -193,6 +196,7 @@ fn candidate(
         surprise,
         score: share + 0.3 * of_collection.max(0.7 * of_path) + declared + covered,
         told: None,
+        is_exact: !from.words.is_empty() && from.words == of_target,
         is_only: false,
         has_neighbours: false,
     }
@@ -292,8 +296,9 @@ fn is_accepted_with(candidate: &Candidate, columns: &[Column<'_>], surprise: f64
             let spread = (from_greatest - from_least) / (greatest - least).max(1.0);
             let last = from.path.names().next_back().unwrap_or_default();
             let is_key = names::is_of_key(last) || names::words(last) == from.words;
-            let is_named =
-                candidate.name >= 0.5 && is_key && candidate.found >= 3 && (0.2..=1.0).contains(&spread);
+            let is_told = candidate.name >= 0.5 && is_key && candidate.found >= 3;
+            // `language_id` of `languages` says it also where all documents have the same one.
+            let is_named = (is_told && (0.2..=1.0).contains(&spread)) || (candidate.is_exact && is_key);
             // A list of many of the numbers of one collection, and of no other.
             let covered = candidate.found as f64 / to.distinct.max(1) as f64;
             let is_list =

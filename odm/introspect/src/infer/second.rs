@@ -12,13 +12,16 @@ use crate::sketch::Distribution;
 use anyhow::Result;
 use std::collections::{BTreeSet, HashMap};
 
+/// For each reference by its number, the positions of the holders of each target, by the hash of its key.
+pub(super) type Holders = HashMap<usize, HashMap<u64, Vec<usize>>>;
+
 /// What the second pass finds.
 #[derive(Debug, Default)]
 pub(super) struct Second {
     pub(super) copies: Vec<Copied>,
     pub(super) two_way: Vec<TwoWay>,
-    /// For each reference by its number, the holders of each target, by the hash of its key.
-    pub(super) holders: HashMap<usize, HashMap<u64, Vec<(usize, u64)>>>,
+    /// The holders of each reference.
+    pub(super) holders: Holders,
 }
 
 /// Counts over the documents that were kept, and looks up what they refer to. Only the first `sure` references have copies and links.
@@ -41,7 +44,7 @@ pub(super) async fn pass(
     let mut second = Second::default();
     for ((reference, (lookup, is_sure)), targets) in references.iter_mut().zip(&lookups).zip(&targets) {
         let mut per_document = Distribution::default();
-        let mut holders: HashMap<u64, Vec<(usize, u64)>> = HashMap::new();
+        let mut holders: HashMap<u64, Vec<usize>> = HashMap::new();
         let mut per_target: HashMap<u64, u64> = HashMap::new();
         let mut dangling: BTreeSet<Value> = BTreeSet::new();
         for (at, document) in collected[lookup.from].kept.all().enumerate() {
@@ -60,7 +63,7 @@ pub(super) async fn pass(
                     reference.found += 1;
                     *per_target.entry(key).or_default() += 1;
                     if *is_sure {
-                        holders.entry(key).or_default().push((at, 1));
+                        holders.entry(key).or_default().push(at);
                     }
                 } else {
                     reference.dangling += 1;

@@ -11,7 +11,8 @@ use std::collections::HashMap;
 const NO_OPTIONS: [&str; 5] = ["v", "key", "name", "ns", "unique"];
 
 impl Source {
-    /// The collections and views by name, those without documents too, without those of the server (`system.`). Their shapes are not
+    /// The collections and views by name, those without documents too, without those of the server (`system.`) and of odm
+    /// (`_odm_`). Their shapes are not
     /// read yet. Views are not counted, as that would run their pipelines.
     ///
     /// Costs a command for the list, and three for each collection: its count, its indexes, and how often these were used.
@@ -24,7 +25,7 @@ impl Source {
             let Ok(name) = listed.get_str("name") else {
                 continue;
             };
-            if name.starts_with("system.") {
+            if name.starts_with("system.") || name.starts_with("_odm_") {
                 continue;
             }
             let options = listed.get_document("options").cloned().unwrap_or_default();

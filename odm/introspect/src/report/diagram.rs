@@ -1,7 +1,7 @@
 //! The diagrams of a page: the collections that refer to each other.
 
 use crate::advice::words::{count, documents};
-use crate::design::{Collection, ComputedKind, Design, Reference};
+use crate::design::{Collection, ComputedKind, Copied, Design, Reference};
 use odm_diagram::{Diagram, Field, FieldKind, Line, LineKind, Node, Port};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,11 +109,11 @@ fn diagram(design: &Design, group: &BTreeSet<&str>) -> Diagram {
 fn node(design: &Design, collection: &Collection) -> Node {
     let mut fields: BTreeMap<String, Field> = BTreeMap::new();
     let mut add = |name: String, text: String, kind: FieldKind| {
-        let words = String::new();
         let field = Field {
+            // A row shows the begin of a long name.
+            words: format!("{name} {text}").trim_end().to_owned(),
             name: name.clone(),
             text,
-            words,
             kind,
             fields: Vec::new(),
         };
@@ -141,15 +141,27 @@ fn node(design: &Design, collection: &Collection) -> Node {
             add(to, String::new(), FieldKind::Plain);
         }
     }
+    // The copies by one reference are one row.
+    let mut copies: BTreeMap<usize, Vec<&Copied>> = BTreeMap::new();
     for copy in design.copies.iter().filter(|copy| !copy.weak) {
-        let by = design.reference(copy.by).filter(|by| by.confidence >= SURE);
-        if let Some(by) = by.filter(|by| by.from.collection == collection.name) {
-            add(
-                copy.path.clone(),
-                format!("= {}.{}", by.to.collection, copy.from),
-                FieldKind::Derived,
-            );
+        copies.entry(copy.by).or_default().push(copy);
+    }
+    for (by, copies) in copies {
+        let by = design.reference(by).filter(|by| by.confidence >= SURE);
+        let Some(by) = by.filter(|by| by.from.collection == collection.name) else {
+            continue;
+        };
+        let mut names = copies.iter().map(|copy| copy.path.as_str());
+        let mut name = names.next().unwrap_or_default().to_owned();
+        for other in names {
+            name.push_str(", ");
+            name.push_str(other.rsplit('.').next().unwrap_or(other));
         }
+        let text = match copies.as_slice() {
+            [copy] => format!("= {}.{}", by.to.collection, copy.from),
+            _ => format!("= {}", by.to.collection),
+        };
+        add(name, text, FieldKind::Derived);
     }
     for computed in design
         .computed

@@ -126,7 +126,7 @@ fn advices(advice: &[Advice]) -> String {
 
 fn entry(advice: &Advice) -> String {
     let mut html = format!(
-        "<details class=\"{}\"><summary>{} <span>{}</span></summary>\n<p>{}</p>\n<p><strong>It costs:</strong> {}</p>\n\
+        "<details class=\"{}\"><summary>{} <span>{}</span><span class=\"finding\">{}</span></summary>\n<p><strong>Cost:</strong> {}</p>\n\
          <p><strong>Instead:</strong> {}</p>\n",
         advice.severity.name(),
         code(&advice.place()),

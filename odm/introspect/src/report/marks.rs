@@ -28,9 +28,9 @@ pub fn escaped(text: &str) -> String {
     safe
 }
 
-/// A name as code.
+/// A name as code; a path may be broken behind its dots.
 pub fn code(text: &str) -> String {
-    format!("<code>{}</code>", escaped(text))
+    format!("<code>{}</code>", escaped(text).replace('.', ".<wbr>"))
 }
 
 /// A sentence, in which what stands between backticks is code.

@@ -20,6 +20,7 @@ details{margin:.5rem 0;padding:.5rem .75rem;background:var(--box);border:1px sol
 details.fault{border-left:4px solid var(--fault)}details.risk{border-left:4px solid var(--risk)}\
 details.hint{border-left:4px solid var(--hint)}\
 summary{cursor:pointer;font-weight:600;min-height:1.75rem}summary span{font-weight:400;color:var(--quiet)}\
+summary .finding{display:block;color:var(--text)}\
 b.fault{color:var(--fault)}b.risk{color:var(--risk)}b.hint{color:var(--hint)}\
 .scroll{overflow-x:auto;margin:.5rem 0}\
 table{border-collapse:collapse;font-size:.875rem}\
@@ -34,7 +35,7 @@ pub fn page(title: &str, content: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src \
-         'none'; style-src 'unsafe-inline'\">\n<meta name=\"robots\" content=\"noindex\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         'none'; style-src 'unsafe-inline'; img-src data:\">\n<meta name=\"robots\" content=\"noindex\">\n<link rel=\"icon\" href=\"data:,\">\n\
          <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{content}</main>\n</body>\n</html>\n",
         escaped(title),
     )

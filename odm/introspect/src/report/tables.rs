@@ -9,6 +9,9 @@ use std::fmt::Write;
 /// More values of a field are in the JSON.
 const VALUES: usize = 12;
 
+/// Of fewer values, that none is there twice says nothing.
+const REPEATED: u64 = 10;
+
 fn end(place_of: &Place) -> String {
     code(&place(&place_of.collection, &place_of.paths.join(", ")))
 }
@@ -126,7 +129,7 @@ fn row(field: &Field) -> Vec<String> {
     vec![
         code(&field.path),
         escaped(&kinds.join(", ")),
-        there,
+        there.replace(' ', "&nbsp;"),
         distinct,
         lengths(field),
         what(field),
@@ -144,14 +147,12 @@ fn lengths(field: &Field) -> String {
             continue;
         };
         let unit = |value: u64| counted(value, one, many);
-        let _ = write!(
-            html,
-            "{} {} to {} {}",
-            histogram(spread, &unit),
-            count(spread.least),
-            count(spread.greatest),
-            many
-        );
+        let range = if spread.least == spread.greatest {
+            unit(spread.least)
+        } else {
+            format!("{} to {}", count(spread.least), unit(spread.greatest))
+        };
+        let _ = write!(html, "{} {range} ", histogram(spread, &unit));
     }
     html
 }
@@ -195,7 +196,11 @@ fn what(field: &Field) -> String {
             counted(variants.kinds.len() as u64, "variant", "variants")
         ));
     }
-    if field.unique && field.path != "_id" && !field.kinds.contains_key(&Kind::Object) {
+    if field.unique
+        && field.present >= REPEATED
+        && field.path != "_id"
+        && !field.kinds.contains_key(&Kind::Object)
+    {
         parts.push("no value twice".to_owned());
     }
     parts.extend(field.doubts.iter().map(|doubt| sentence(doubt)));

@@ -5,14 +5,16 @@ use crate::advice::{Advice, Severity};
 use crate::design::{Design, Reference};
 use std::fmt::Write;
 
+/// So many are shown with what mends them; of the others the finding.
+const ADVICE: usize = 8;
 /// More is read in a file.
-const ADVICE: usize = 20;
+const FINDINGS: usize = 40;
 /// More is read in a file.
 const REFERENCES: usize = 20;
 /// More lines of code are read in a file.
-const LINES: usize = 16;
+const LINES: usize = 12;
 /// The width of a line.
-const WIDTH: usize = 100;
+const WIDTH: usize = 84;
 
 /// The summary of a database, its advice, and its references.
 pub fn write(design: &Design, advice: &[Advice]) -> String {
@@ -74,7 +76,7 @@ fn advices(text: &mut String, advice: &[Advice]) {
             advice.rule.name(),
         );
         paragraph(text, "   ", &advice.finding);
-        paragraph(text, "   It costs: ", &advice.cost);
+        paragraph(text, "   Cost: ", &advice.cost);
         paragraph(text, "   Instead: ", &advice.remedy.words);
         if let Some(code) = advice.remedy.code.first() {
             let lines: Vec<&str> = code.text.lines().collect();
@@ -86,7 +88,19 @@ fn advices(text: &mut String, advice: &[Advice]) {
             }
         }
     }
-    more(text, advice.len(), ADVICE);
+    if advice.len() > ADVICE {
+        text.push('\n');
+    }
+    for (at, advice) in advice.iter().enumerate().take(FINDINGS).skip(ADVICE) {
+        let begin = format!(
+            "{}. {} ({}): ",
+            at + 1,
+            advice.severity.name(),
+            advice.rule.name()
+        );
+        paragraph(text, &begin, &advice.finding);
+    }
+    more(text, advice.len(), FINDINGS);
 }
 
 fn references(text: &mut String, design: &Design) {
@@ -127,7 +141,9 @@ fn paragraph(text: &mut String, begin: &str, words: &str) {
     let indent = begin.chars().take_while(|letter| letter.is_whitespace()).count();
     let mut line = begin.to_owned();
     let mut is_empty = true;
-    for word in plain(words).split(' ').filter(|word| !word.is_empty()) {
+    // A figure stays with its sign.
+    let words = plain(words).replace(" %", "\u{a0}%");
+    for word in words.split(' ').filter(|word| !word.is_empty()) {
         if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
             text.push_str(line.trim_end());
             text.push('\n');
@@ -137,7 +153,7 @@ fn paragraph(text: &mut String, begin: &str, words: &str) {
         if !is_empty {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&word.replace('\u{a0}', " "));
         is_empty = false;
     }
     text.push_str(line.trim_end());
