@@ -4,6 +4,7 @@ use super::bounds;
 use super::links::Links;
 use super::model::{Helper, Is, Many, Member, Model, Models, Named, Plain, Presence, Type};
 use super::names::{self, Given};
+use super::naming;
 use super::remarks;
 use super::unify;
 use crate::design::{Collection, CollectionKind, Design, Field};
@@ -28,7 +29,13 @@ pub fn models(design: &Design) -> Models {
     for at in 0..builder.models.collections.len() {
         builder.fill(at);
     }
-    let roots: Vec<usize> = builder.models.collections.iter().map(|model| model.root).collect();
+    naming::name(&mut builder.models, &mut builder.given);
+    let roots: Vec<usize> = builder
+        .models
+        .collections
+        .iter()
+        .map(|model| model.root)
+        .collect();
     for root in roots {
         builder.models.fit(root);
     }
@@ -69,6 +76,7 @@ impl<'d> Builder<'d> {
             });
             self.models.types.push(Named {
                 name,
+                path: String::new(),
                 file: number,
                 docs: Vec::new(),
                 comments: Vec::new(),
@@ -165,6 +173,12 @@ impl<'d> Builder<'d> {
         if presence.is_both() && !ty.is_opaque() {
             self.models.helpers.insert(Helper::OrNull);
         }
+        if let (true, Type::Named(at)) = (is_id, &ty)
+            && let Some(named) = self.models.types.get_mut(*at)
+            && !named.options.iter().any(|option| option == "id")
+        {
+            named.options.push("id".to_owned());
+        }
         Member {
             path: field.path.clone(),
             stored: field.name.clone(),
@@ -191,13 +205,17 @@ impl<'d> Builder<'d> {
             [Kind::Array] => self.list(at, field),
             [Kind::String] if self.is_enumeration(at, field) => self.enumeration(at, field),
             [Kind::Int, Kind::Long] if field.wide => {
-                self.models.wide.insert((at.collection.name.clone(), field.path.clone()));
+                self.models
+                    .wide
+                    .insert((at.collection.name.clone(), field.path.clone()));
                 Type::Plain(Plain::I64)
             }
             [Kind::Int, Kind::Long] => self.helper(Helper::Integer),
             [kind] => Plain::of(*kind).map_or(Type::Any, Type::Plain),
             kinds if kinds.contains(&Kind::Array) || kinds.contains(&Kind::Other) => Type::Any,
-            kinds if kinds.contains(&Kind::Object) && (field.map.is_some() || field.fields.is_empty()) => Type::Any,
+            kinds if kinds.contains(&Kind::Object) && (field.map.is_some() || field.fields.is_empty()) => {
+                Type::Any
+            }
             [Kind::Int, Kind::Double] | [Kind::Int, Kind::Long, Kind::Double] if !field.wide => {
                 self.helper(Helper::Integer);
                 self.helper(Helper::Number)
@@ -212,7 +230,9 @@ impl<'d> Builder<'d> {
     }
 
     fn document(&mut self, at: At<'d>, field: &'d Field) -> Type {
-        if let Some(map) = &field.map {
+        if let Some(map) = &field.map
+            && field.path != "_id"
+        {
             return self.map(at, field, map);
         }
         if field.fields.is_empty() || !field.fields.iter().any(|field| can_be_declared(&field.name)) {
@@ -299,7 +319,9 @@ impl<'d> Builder<'d> {
         let has = |kind: Kind| kinds.contains(&kind);
         let numbers = [Kind::Int, Kind::Long].iter().filter(|kind| has(**kind)).count();
         if numbers == 2 && field.wide {
-            self.models.wide.insert((at.collection.name.clone(), field.path.clone()));
+            self.models
+                .wide
+                .insert((at.collection.name.clone(), field.path.clone()));
             variants.push(("Integer".to_owned(), Type::Plain(Plain::I64)));
         } else if numbers == 2 {
             variants.push(("Integer".to_owned(), self.helper(Helper::Integer)));
@@ -309,10 +331,7 @@ impl<'d> Builder<'d> {
                 Kind::Int | Kind::Long if numbers == 2 => continue,
                 Kind::Object => ("Document", self.document(at, field)),
                 Kind::Bool => ("Bool", Type::Plain(Plain::Bool)),
-                Kind::Int | Kind::Long => (
-                    "Integer",
-                    Plain::of(*kind).map_or(Type::Any, Type::Plain),
-                ),
+                Kind::Int | Kind::Long => ("Integer", Plain::of(*kind).map_or(Type::Any, Type::Plain)),
                 Kind::Double => ("Double", Type::Plain(Plain::F64)),
                 Kind::Decimal => ("Decimal", Type::Plain(Plain::Decimal)),
                 Kind::String => ("Text", Type::Plain(Plain::String)),
@@ -347,7 +366,10 @@ impl<'d> Builder<'d> {
             && !field.values.is_empty()
             && known == texts
             && collection.read >= collection.documents
-            && field.values.iter().all(|(value, _)| !value.is_empty() && !value.contains('\0'))
+            && field
+                .values
+                .iter()
+                .all(|(value, _)| !value.is_empty() && !value.contains(['\0', '/']))
             && !self.links.is_repeated(&collection.name, &field.path)
             && self.links.target(&collection.name, &field.path).is_none()
             && !field.path.is_empty()
@@ -366,7 +388,11 @@ impl<'d> Builder<'d> {
             .map(|value| {
                 let name = variant(value);
                 let path = paths.give(&names::field(&name), "_");
-                let name = if path == names::field(&name) { name } else { names::ty(&path) };
+                let name = if path == names::field(&name) {
+                    name
+                } else {
+                    names::ty(&path)
+                };
                 (types.give(&name, "_"), value.clone())
             })
             .collect();
@@ -377,27 +403,11 @@ impl<'d> Builder<'d> {
         self.named(at, &field.path, is, Vec::new())
     }
 
-    /// Gives a type a name: that of the field, behind that of the document.
+    /// Adds a type, whose name is given once all are known.
     fn named(&mut self, at: At<'d>, path: &str, is: Is, comments: Vec<String>) -> Type {
-        let root = self.models.document(at.number).to_owned();
-        let one = |name: &str| names::ty(&names::singular(name));
-        let mut parts = path.split('.').map(|part| part.trim_end_matches("[]").trim_end_matches("{}"));
-        let end = parts.next_back().map_or_else(String::new, one);
-        let before = parts.next_back().map_or_else(String::new, one);
-        let suffix = match &is {
-            Is::Around(_) => "List",
-            Is::Union(_) => "Value",
-            _ => "",
-        };
-        let short = format!("{root}{end}{suffix}");
-        let name = if self.given.is_free(&short) || before.is_empty() {
-            short
-        } else {
-            format!("{root}{before}{end}{suffix}")
-        };
-        let name = self.given.give_type(&name);
         self.models.types.push(Named {
-            name,
+            name: String::new(),
+            path: path.to_owned(),
             file: at.number,
             docs: vec![format!("`{}` of `{}`.", path, at.collection.name)],
             comments,
@@ -429,4 +439,3 @@ fn in_index_condition(collection: &Collection, path: &str) -> bool {
         condition.is_ok_and(|condition| condition.contains_key(path))
     })
 }
-

@@ -11,6 +11,7 @@ mod indexes;
 mod links;
 pub mod model;
 mod names;
+mod naming;
 pub mod orders;
 mod print;
 mod remarks;

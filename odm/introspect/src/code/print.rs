@@ -313,6 +313,17 @@ fn named_text(out: &mut String, models: &Models, named: &Named, root: Option<(&C
         }
         None => out.push_str("#[derive(Embed, Clone, Debug, PartialEq)]\n"),
     }
+    let options = |own: &[&str]| {
+        let all: Vec<&str> = own
+            .iter()
+            .copied()
+            .chain(named.options.iter().map(String::as_str))
+            .collect();
+        all.join(", ")
+    };
+    if !named.options.is_empty() && matches!(named.is, Is::Struct { .. } | Is::Enum(_)) {
+        let _ = writeln!(out, "#[embed({})]", options(&[]));
+    }
     match &named.is {
         Is::Struct { fields, extra, .. } => {
             let _ = writeln!(out, "pub struct {} {{", named.name);
@@ -342,14 +353,24 @@ fn named_text(out: &mut String, models: &Models, named: &Named, root: Option<(&C
             out.push_str("}\n");
         }
         Is::Union(variants) => {
-            let _ = writeln!(out, "#[embed(untagged)]\npub enum {} {{", named.name);
+            let _ = writeln!(
+                out,
+                "#[embed({})]\npub enum {} {{",
+                options(&["untagged"]),
+                named.name
+            );
             for (rust, ty) in variants {
                 let _ = writeln!(out, "    {rust}({}),", models.text(ty));
             }
             out.push_str("}\n");
         }
         Is::Around(member) => {
-            let _ = writeln!(out, "#[embed(transparent)]\npub struct {} {{", named.name);
+            let _ = writeln!(
+                out,
+                "#[embed({})]\npub struct {} {{",
+                options(&["transparent"]),
+                named.name
+            );
             member_text(out, models, member, &[], false, false);
             out.push_str("}\n");
         }

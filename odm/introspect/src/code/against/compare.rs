@@ -82,6 +82,15 @@ pub struct Comparison<'a> {
     /// The collections without a struct.
     pub missing: Vec<usize>,
     seen: BTreeSet<(String, String)>,
+    places: BTreeMap<String, Vec<Place>>,
+}
+
+/// Where a written struct stands.
+struct Place {
+    collection: String,
+    path: String,
+    documents: u64,
+    fields: BTreeSet<String>,
 }
 
 impl<'a> Comparison<'a> {
@@ -95,10 +104,12 @@ impl<'a> Comparison<'a> {
             names: BTreeMap::new(),
             missing: Vec::new(),
             seen: BTreeSet::new(),
+            places: BTreeMap::new(),
         };
         for (number, collection) in design.collections.iter().enumerate() {
             all.collection(number, collection);
         }
+        all.gone();
         for (collection, name) in &source.documents {
             if design.collection(collection).is_none() {
                 all.differ(
@@ -149,13 +160,14 @@ impl<'a> Comparison<'a> {
 
     /// Compares the fields of a document with those of a written struct.
     fn fields(&mut self, collection: &Collection, document: &Field, name: &str, model: usize) {
-        if !self.seen.insert((name.to_owned(), document.path.clone())) {
+        let place = format!("{}\0{}", collection.name, document.path);
+        if !self.seen.insert((name.to_owned(), place)) {
             return;
         }
-        let source = self.source;
-        let Some(Form::Struct { fields, .. }) = source.types.get(name).map(|written| &written.is) else {
+        let is_struct = |written: &Written| matches!(written.is, Form::Struct { .. });
+        if !self.source.types.get(name).is_some_and(is_struct) {
             return;
-        };
+        }
         let declared = self.declared(name, 0);
         let mut behind = None;
         for field in &document.fields {
@@ -203,46 +215,56 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
-        let documents = document
-            .kinds
-            .get(&Kind::Object)
-            .copied()
-            .unwrap_or(collection.read);
-        for (at, written) in fields.iter().enumerate() {
-            let is_found = document.fields.iter().any(|field| is_of(written, &field.name));
-            if is_found || documents == 0 || written.is_flattened || written.stored == "_id" {
-                continue;
-            }
-            // Another place of the struct may have it.
-            if self.has_elsewhere(name, &written.stored, document) {
-                continue;
-            }
-            let path = below(&document.path, &written.stored);
-            self.differ(
-                &collection.name,
-                &path,
-                What::Gone,
-                format!("none of {documents} documents has it, and `{name}` does"),
-            );
-            self.changes.push(Change::Gone {
-                written: name.to_owned(),
-                at,
-                read: documents,
-            });
-        }
+        self.places.entry(name.to_owned()).or_default().push(Place {
+            collection: collection.name.clone(),
+            path: document.path.clone(),
+            documents: document
+                .kinds
+                .get(&Kind::Object)
+                .copied()
+                .unwrap_or(collection.read),
+            fields: document.fields.iter().map(|field| field.name.clone()).collect(),
+        });
     }
 
-    /// Whether a struct of this name stands in several places: one of them may lack what another has.
-    fn has_elsewhere(&self, name: &str, _stored: &str, document: &Field) -> bool {
-        self.seen
-            .iter()
-            .any(|(other, path)| other == name && *path != document.path)
+    /// The fields that no place of a struct has.
+    fn gone(&mut self) {
+        for (name, places) in std::mem::take(&mut self.places) {
+            let source = self.source;
+            let Some(Form::Struct { fields }) = source.types.get(&name).map(|written| &written.is) else {
+                continue;
+            };
+            let documents: u64 = places.iter().map(|place| place.documents).sum();
+            let Some(first) = places.first().filter(|_| documents > 0) else {
+                continue;
+            };
+            for (at, written) in fields.iter().enumerate() {
+                let is_found = places
+                    .iter()
+                    .flat_map(|place| &place.fields)
+                    .any(|field| is_of(written, field));
+                if is_found || written.is_flattened || written.stored == "_id" {
+                    continue;
+                }
+                self.differ(
+                    &first.collection,
+                    &below(&first.path, &written.stored),
+                    What::Gone,
+                    format!("none of {documents} documents has it, and `{name}` does"),
+                );
+                self.changes.push(Change::Gone {
+                    written: name.clone(),
+                    at,
+                    read: documents,
+                });
+            }
+        }
     }
 
     /// The fields of a written struct, with those of flattened ones: the struct that has each, its place there, and the field.
     fn declared(&self, name: &str, depth: u32) -> Vec<(String, usize, &'a WrittenField)> {
         let source = self.source;
-        let Some(Form::Struct { fields, .. }) = source.types.get(name).map(|written| &written.is) else {
+        let Some(Form::Struct { fields }) = source.types.get(name).map(|written| &written.is) else {
             return Vec::new();
         };
         let mut all = Vec::new();
@@ -500,7 +522,10 @@ impl<'a> Comparison<'a> {
             .filter(|index| !crate::code::indexes::is_of_id(index))
         {
             let keys = super::index_keys(index);
-            if !declared.contains(&keys) {
+            // What can't be declared is no difference.
+            if !declared.contains(&keys)
+                && let Ok(option) = crate::code::indexes::option(&self.models, model, index)
+            {
                 let fields: Vec<String> = keys
                     .iter()
                     .map(|(name, kind)| format!("{name}: {kind}"))
@@ -515,12 +540,10 @@ impl<'a> Comparison<'a> {
                         fields.join(", ")
                     ),
                 );
-                if let Ok(option) = crate::code::indexes::option(&self.models, model, index) {
-                    self.changes.push(Change::Index {
-                        written: name.to_owned(),
-                        option,
-                    });
-                }
+                self.changes.push(Change::Index {
+                    written: name.to_owned(),
+                    option,
+                });
             }
             found.push(keys);
         }

@@ -323,7 +323,7 @@ impl<'a> Writer<'a> {
         let owner = source.types.get(name)?;
         let (_, text) = source.files.get(owner.file)?;
         match &owner.is {
-            Form::Struct { fields, .. } => Some((owner, text, fields)),
+            Form::Struct { fields } => Some((owner, text, fields)),
             _ => None,
         }
     }

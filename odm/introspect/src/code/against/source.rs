@@ -42,8 +42,6 @@ pub enum Form {
     Struct {
         /// Its fields.
         fields: Vec<WrittenField>,
-        /// Whether a field takes those that it does not declare.
-        extra: bool,
     },
     /// An enum without content: the stored names.
     Names(Vec<String>),
@@ -151,7 +149,6 @@ impl Source {
                     .iter()
                     .filter_map(|field| self::field(field, case.as_deref(), serde_is_json))
                     .collect();
-                let extra = fields.iter().any(|(_, extra)| *extra);
                 let mut fields: Vec<WrittenField> = fields
                     .into_iter()
                     .filter(|(_, extra)| !extra)
@@ -165,7 +162,7 @@ impl Source {
                 let close = named.brace_token.span.close().byte_range().start;
                 match fields.as_slice() {
                     [one] if has("transparent") => (Form::Around(one.ty.clone()), close),
-                    _ => (Form::Struct { fields, extra }, close),
+                    _ => (Form::Struct { fields }, close),
                 }
             }
             syn::Fields::Unnamed(unnamed) => {
