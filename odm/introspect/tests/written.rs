@@ -1,8 +1,8 @@
 //! The models that are written for the databases of other people in `../shared/data/introspect`: they are those of the package
 //! `odm-introspected-tests`, which compiles and runs them. `ODM_WRITE_BOOK=1` writes them anew.
 
+use mongodb::Client;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
-use mongodb::{Client, Database};
 use odm_introspect::code;
 use odm_introspect::design::Design;
 use odm_introspect::introspect;

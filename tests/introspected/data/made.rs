@@ -96,7 +96,7 @@ fn kinds() -> Made {
         let n = at as u8;
         doc! {
             "_id": Uuid::from_bytes([n; 16]),
-            "bool": n % 2 == 0,
+            "bool": n.is_multiple_of(2),
             "int": i32::from(n),
             "long": (1_i64 << 40) + i64::from(n),
             "double": f64::from(n) + 0.5,
@@ -112,8 +112,8 @@ fn kinds() -> Made {
             "scoped": Bson::JavaScriptCodeWithScope(JavaScriptCodeWithScope { code: "1".to_owned(), scope: doc! {} }),
             "least": Bson::MinKey,
             "any": any,
-            "text_or_number": if n % 3 == 0 { Bson::from("x") } else { Bson::from(f64::from(n) + 0.25) },
-            "id_or_text": if n % 2 == 0 { Bson::from(id(n)) } else { Bson::from(id(n).to_hex()) },
+            "text_or_number": if n.is_multiple_of(3) { Bson::from("x") } else { Bson::from(f64::from(n) + 0.25) },
+            "id_or_text": if n.is_multiple_of(2) { Bson::from(id(n)) } else { Bson::from(id(n).to_hex()) },
         }
     });
     let indexes = vec![

@@ -161,7 +161,7 @@ impl<'d> Builder<'d> {
             && many.found <= bounds::REFERENCES
             && !presence.is_both()
         {
-            many.item = Box::new(Type::Ref(target.clone()));
+            *many.item = Type::Ref(target.clone());
         } else if let Some(target) = self.links.target(collection, &field.path)
             && !ty.is_many()
         {

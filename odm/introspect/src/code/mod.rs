@@ -7,6 +7,7 @@ pub mod against;
 mod bounds;
 mod build;
 pub mod check;
+mod helpers;
 mod indexes;
 mod links;
 pub mod model;

@@ -41,8 +41,6 @@ pub struct Class {
     #[embed(max = 10)]
     pub starting_equipment_options: Vec<ClassStartingEquipmentOption>,
     // Items: always 1.
-    // The first 1 of `subclasses` by `_id`: 12 arrays are, 0 are not. `#[subset(of = …, limit = 1,
-    // order(-_id))]` would keep it so.
     #[embed(max = 10)]
     pub subclasses: Vec<SubclassEntry>,
     // Missing in 4 of 12.

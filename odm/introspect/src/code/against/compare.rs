@@ -123,7 +123,7 @@ impl<'a> Comparison<'a> {
         all
     }
 
-    fn differ(&mut self, collection: &str, path: &str, what: What, text: String) {
+    pub(super) fn differ(&mut self, collection: &str, path: &str, what: What, text: String) {
         self.differences.push(Difference {
             collection: collection.to_owned(),
             path: path.to_owned(),
@@ -262,7 +262,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The fields of a written struct, with those of flattened ones: the struct that has each, its place there, and the field.
-    fn declared(&self, name: &str, depth: u32) -> Vec<(String, usize, &'a WrittenField)> {
+    pub(super) fn declared(&self, name: &str, depth: u32) -> Vec<(String, usize, &'a WrittenField)> {
         let source = self.source;
         let Some(Form::Struct { fields }) = source.types.get(name).map(|written| &written.is) else {
             return Vec::new();
@@ -417,39 +417,21 @@ impl<'a> Comparison<'a> {
             (None, _) => None,
         };
         if let Some((ty, items)) = items {
-            let inner = self.item_model(model, accepts.is_map, collection, items);
+            let inner = self.models.type_at(&collection.name, &items.path);
             return self.value(collection, items, ty, inner.as_ref());
         }
         None
     }
 
     fn map_names(&mut self, at: usize, name: &str) {
-        let is_same = match (
-            self.models.types.get(at).map(|named| &named.is),
-            self.source.types.get(name),
-        ) {
-            (
-                Some(Is::Struct { .. }),
-                Some(Written {
-                    is: Form::Struct { .. },
-                    ..
-                }),
-            ) => true,
-            (
-                Some(Is::Enum(_)),
-                Some(Written {
-                    is: Form::Names(_), ..
-                }),
-            ) => true,
-            (
-                Some(Is::Union(_)),
-                Some(Written {
-                    is: Form::Untagged(_),
-                    ..
-                }),
-            ) => true,
-            _ => false,
-        };
+        let model = self.models.types.get(at).map(|named| &named.is);
+        let written = self.source.types.get(name).map(|written| &written.is);
+        let is_same = matches!(
+            (model, written),
+            (Some(Is::Struct { .. }), Some(Form::Struct { .. }))
+                | (Some(Is::Enum(_)), Some(Form::Names(_)))
+                | (Some(Is::Union(_)), Some(Form::Untagged(_)))
+        );
         if is_same {
             self.names.entry(at).or_insert_with(|| name.to_owned());
         }
@@ -468,11 +450,6 @@ impl<'a> Comparison<'a> {
                 .unwrap_or(at),
             _ => at,
         }
-    }
-
-    /// The type of the model of an item.
-    fn item_model(&self, _: Option<usize>, _: bool, collection: &Collection, items: &Field) -> Option<Type> {
-        self.models.type_at(&collection.name, &items.path)
     }
 
     fn values(&mut self, collection: &Collection, field: &Field, name: &str) {
@@ -504,88 +481,6 @@ impl<'a> Comparison<'a> {
                 });
             }
         }
-    }
-
-    fn indexes(&mut self, collection: &Collection, name: &str, written: &Written, model: usize) {
-        let mut declared: Vec<Vec<(String, String)>> = Vec::new();
-        for index in &written.indexes {
-            let fields: Option<Vec<(String, String)>> = index
-                .iter()
-                .map(|(path, kind)| Some((self.stored_path(name, path)?, kind.clone())))
-                .collect();
-            declared.extend(fields);
-        }
-        let mut found = Vec::new();
-        for index in collection
-            .indexes
-            .iter()
-            .filter(|index| !crate::code::indexes::is_of_id(index))
-        {
-            let keys = super::index_keys(index);
-            // What can't be declared is no difference.
-            if !declared.contains(&keys)
-                && let Ok(option) = crate::code::indexes::option(&self.models, model, index)
-            {
-                let fields: Vec<String> = keys
-                    .iter()
-                    .map(|(name, kind)| format!("{name}: {kind}"))
-                    .collect();
-                self.differ(
-                    &collection.name,
-                    "",
-                    What::Index,
-                    format!(
-                        "the index `{}` on {} is not declared by `{name}`",
-                        index.name,
-                        fields.join(", ")
-                    ),
-                );
-                self.changes.push(Change::Index {
-                    written: name.to_owned(),
-                    option,
-                });
-            }
-            found.push(keys);
-        }
-        for keys in declared.into_iter().filter(|keys| !found.contains(keys)) {
-            let fields: Vec<String> = keys
-                .iter()
-                .map(|(name, kind)| format!("{name}: {kind}"))
-                .collect();
-            self.differ(
-                &collection.name,
-                "",
-                What::IndexGone,
-                format!(
-                    "`{name}` declares an index on {}, and the database has none: `sync` makes it",
-                    fields.join(", ")
-                ),
-            );
-        }
-    }
-
-    /// The stored path of one in Rust. `None` where it leads through what is not compared.
-    fn stored_path(&self, name: &str, path: &str) -> Option<String> {
-        if path == "$**" {
-            return Some(path.to_owned());
-        }
-        let mut at = name.to_owned();
-        let mut stored = Vec::new();
-        let mut parts = path.split('.').peekable();
-        while let Some(part) = parts.next() {
-            let declared = self.declared(&at, 0);
-            let (_, _, field) = declared.into_iter().find(|(_, _, field)| field.rust == part)?;
-            stored.push(field.stored.clone());
-            if parts.peek().is_none() {
-                break;
-            }
-            let mut accepts = self.source.accepts(&field.ty);
-            if let (Some(items), false) = (&accepts.items, accepts.is_map) {
-                accepts = self.source.accepts(items);
-            }
-            at = accepts.named?;
-        }
-        Some(stored.join("."))
     }
 }
 

@@ -48,7 +48,7 @@ pub enum Form {
     /// An enum whose variants are told by the value.
     Untagged(Vec<syn::Type>),
     /// A value in a struct.
-    Around(syn::Type),
+    Around(Box<syn::Type>),
     /// One that is not compared: an enum with a tag, one of numbers, one by functions.
     Other,
 }
@@ -161,7 +161,7 @@ impl Source {
                 }
                 let close = named.brace_token.span.close().byte_range().start;
                 match fields.as_slice() {
-                    [one] if has("transparent") => (Form::Around(one.ty.clone()), close),
+                    [one] if has("transparent") => (Form::Around(Box::new(one.ty.clone())), close),
                     _ => (Form::Struct { fields }, close),
                 }
             }
@@ -172,7 +172,7 @@ impl Source {
                         .into_iter()
                         .find(|word| word.name == "stored");
                     let stored = stored.and_then(|word| syn::parse2(word.value?).ok());
-                    Form::Around(stored.unwrap_or_else(|| only.ty.clone()))
+                    Form::Around(Box::new(stored.unwrap_or_else(|| only.ty.clone())))
                 });
                 (form, item.span().byte_range().end)
             }
