@@ -1,4 +1,4 @@
-//! The models that are written for the databases of other people in `../shared/data/introspect`: they are those of the package
+//! The models that are written for the databases of other people in `tests/data/introspect`: they are those of the package
 //! `odm-introspected-tests`, which compiles and runs them. `ODM_WRITE_BOOK=1` writes them anew.
 
 use mongodb::Client;
@@ -29,11 +29,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The folder of the data sets, where they are there.
-fn data() -> Option<PathBuf> {
-    let given = std::env::var_os("ODM_INTROSPECT_DATA").map(PathBuf::from);
-    let data = given.unwrap_or_else(|| root().join("../shared/data/introspect"));
-    data.is_dir().then_some(data)
+/// What to do without a server.
+const NO_SERVER: &str = "there is no MongoDB server: run `cargo xtask test`, or set MONGODB_URI";
+
+/// The folder of the data sets.
+fn data() -> PathBuf {
+    root().join("tests/data/introspect")
 }
 
 fn read(folder: &Path) -> Result<Set> {
@@ -135,7 +136,7 @@ async fn design(client: &Client, name: &str, set: &Set) -> Result<Design> {
 }
 
 async fn write(name: &str, set: &Set) -> Result<()> {
-    let uri = std::env::var("MONGODB_URI").unwrap_or_else(|_| "mongodb://localhost:27017".to_owned());
+    let uri = std::env::var("MONGODB_URI").map_err(|_| NO_SERVER)?;
     let client = Client::with_uri_str(uri).await?;
     let design = design(&client, name, set).await?;
     let models = code::models(&design);
@@ -163,7 +164,7 @@ async fn write(name: &str, set: &Set) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_written_models_read_every_document() -> Result<()> {
-    let Some(data) = data() else { return Ok(()) };
+    let data = data();
     for name in [
         "srd",
         "srd-faults",

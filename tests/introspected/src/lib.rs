@@ -1,4 +1,4 @@
-//! The models that `odm introspect` writes for the databases of other people in `../shared/data/introspect`. A test of
+//! The models that `odm introspect` writes for the databases of other people in `tests/data/introspect`. A test of
 //! `odm-introspect` compares them with what is written today.
 
 #![allow(missing_docs)]
