@@ -72,17 +72,6 @@ impl Score {
         }
         2.0 * precision * recall / (precision + recall)
     }
-
-    /// Both together: over several sets.
-    pub fn and(&mut self, other: &Self) {
-        self.truth += other.truth;
-        self.right += other.right;
-        self.missed.extend_from_slice(&other.missed);
-        self.wrong.extend_from_slice(&other.wrong);
-        self.open |= other.open;
-        self.figures += other.figures;
-        self.off.extend_from_slice(&other.off);
-    }
 }
 
 fn share(part: usize, of: usize) -> f64 {
