@@ -34,7 +34,10 @@ fn read(folder: &Path) -> Result<Set> {
         if path.extension().is_none_or(|end| end != "ndjson") {
             continue;
         }
-        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let name = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or_default();
         let mut documents = Vec::new();
         for line in std::fs::read_to_string(&path)?.lines() {
             // `serde_json::Value` would sort the fields.
@@ -48,7 +51,10 @@ fn read(folder: &Path) -> Result<Set> {
 
 /// The integers as other drivers store them: in 32 bits where they are enough.
 fn narrow(document: Document) -> Document {
-    document.into_iter().map(|(name, value)| (name, narrowed(value))).collect()
+    document
+        .into_iter()
+        .map(|(name, value)| (name, narrowed(value)))
+        .collect()
 }
 
 fn narrowed(value: Bson) -> Bson {
@@ -63,7 +69,9 @@ fn narrowed(value: Bson) -> Bson {
 async fn load(db: &Database, folder: &Path, set: &Set) -> Result<()> {
     db.drop().await?;
     for (name, documents) in set {
-        db.collection::<RawDocumentBuf>(name).insert_many(documents).await?;
+        db.collection::<RawDocumentBuf>(name)
+            .insert_many(documents)
+            .await?;
     }
     let Ok(text) = std::fs::read_to_string(folder.join("indexes.json")) else {
         return Ok(());
@@ -71,7 +79,10 @@ async fn load(db: &Database, folder: &Path, set: &Set) -> Result<()> {
     let all: Vec<Document> = serde_json::from_str(&text)?;
     for index in all.into_iter().map(narrow) {
         let keys = index.get_document("keys")?;
-        let name: Vec<String> = keys.iter().map(|(field, kind)| format!("{field}_{kind}")).collect();
+        let name: Vec<String> = keys
+            .iter()
+            .map(|(field, kind)| format!("{field}_{kind}"))
+            .collect();
         let mut one = doc! { "key": keys.clone(), "name": name.join("_") };
         if let Ok(options) = index.get_document("options") {
             one.extend(options.clone());
@@ -83,7 +94,10 @@ async fn load(db: &Database, folder: &Path, set: &Set) -> Result<()> {
 }
 
 async fn design(client: &Client, folder: &Path, set: &Set) -> Result<Design> {
-    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = folder
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     let db = client.database(&format!("introspect_written_{}", name.replace('-', "_")));
     load(&db, folder, set).await?;
     let options = ReadOptions {
@@ -108,7 +122,14 @@ async fn the_written_models_read_every_document() -> Result<()> {
     let Some(data) = data() else { return Ok(()) };
     let uri = std::env::var("MONGODB_URI").unwrap_or_else(|_| "mongodb://localhost:27017".to_owned());
     let client = Client::with_uri_str(uri).await?;
-    for name in ["srd", "srd-faults", "flights", "countries", "crafting", "deliveries"] {
+    for name in [
+        "srd",
+        "srd-faults",
+        "flights",
+        "countries",
+        "crafting",
+        "deliveries",
+    ] {
         let folder = data.join(name);
         let set = read(&folder)?;
         let design = design(&client, &folder, &set).await?;
@@ -123,11 +144,18 @@ async fn the_written_models_read_every_document() -> Result<()> {
                 all += 1;
             }
         }
-        println!("{name}: {same} of {all} documents are written with the same bytes, {} types", models.types.len());
+        println!(
+            "{name}: {same} of {all} documents are written with the same bytes, {} types",
+            models.types.len()
+        );
         let name = name.replace('-', "_");
         compare(&name, &code::write(&design))?;
         let against = code::against(&root().join("tests/introspected/src").join(&name), &design)?;
-        assert!(against.differences.is_empty(), "{name}: {:#?}", against.differences);
+        assert!(
+            against.differences.is_empty(),
+            "{name}: {:#?}",
+            against.differences
+        );
         assert_eq!(against.patch, "");
     }
     Ok(())
@@ -157,4 +185,3 @@ fn compare(name: &str, files: &[code::File]) -> Result<()> {
     }
     Ok(())
 }
-

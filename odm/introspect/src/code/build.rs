@@ -28,7 +28,12 @@ pub fn models(design: &Design) -> Models {
     for at in 0..builder.models.collections.len() {
         builder.fill(at);
     }
-    let roots: Vec<usize> = builder.models.collections.iter().map(|model| model.root).collect();
+    let roots: Vec<usize> = builder
+        .models
+        .collections
+        .iter()
+        .map(|model| model.root)
+        .collect();
     for root in roots {
         builder.models.fit(root);
     }
@@ -191,13 +196,17 @@ impl<'d> Builder<'d> {
             [Kind::Array] => self.list(at, field),
             [Kind::String] if self.is_enumeration(at, field) => self.enumeration(at, field),
             [Kind::Int, Kind::Long] if field.wide => {
-                self.models.wide.insert((at.collection.name.clone(), field.path.clone()));
+                self.models
+                    .wide
+                    .insert((at.collection.name.clone(), field.path.clone()));
                 Type::Plain(Plain::I64)
             }
             [Kind::Int, Kind::Long] => self.helper(Helper::Integer),
             [kind] => Plain::of(*kind).map_or(Type::Any, Type::Plain),
             kinds if kinds.contains(&Kind::Array) || kinds.contains(&Kind::Other) => Type::Any,
-            kinds if kinds.contains(&Kind::Object) && (field.map.is_some() || field.fields.is_empty()) => Type::Any,
+            kinds if kinds.contains(&Kind::Object) && (field.map.is_some() || field.fields.is_empty()) => {
+                Type::Any
+            }
             [Kind::Int, Kind::Double] | [Kind::Int, Kind::Long, Kind::Double] if !field.wide => {
                 self.helper(Helper::Integer);
                 self.helper(Helper::Number)
@@ -299,7 +308,9 @@ impl<'d> Builder<'d> {
         let has = |kind: Kind| kinds.contains(&kind);
         let numbers = [Kind::Int, Kind::Long].iter().filter(|kind| has(**kind)).count();
         if numbers == 2 && field.wide {
-            self.models.wide.insert((at.collection.name.clone(), field.path.clone()));
+            self.models
+                .wide
+                .insert((at.collection.name.clone(), field.path.clone()));
             variants.push(("Integer".to_owned(), Type::Plain(Plain::I64)));
         } else if numbers == 2 {
             variants.push(("Integer".to_owned(), self.helper(Helper::Integer)));
@@ -309,10 +320,7 @@ impl<'d> Builder<'d> {
                 Kind::Int | Kind::Long if numbers == 2 => continue,
                 Kind::Object => ("Document", self.document(at, field)),
                 Kind::Bool => ("Bool", Type::Plain(Plain::Bool)),
-                Kind::Int | Kind::Long => (
-                    "Integer",
-                    Plain::of(*kind).map_or(Type::Any, Type::Plain),
-                ),
+                Kind::Int | Kind::Long => ("Integer", Plain::of(*kind).map_or(Type::Any, Type::Plain)),
                 Kind::Double => ("Double", Type::Plain(Plain::F64)),
                 Kind::Decimal => ("Decimal", Type::Plain(Plain::Decimal)),
                 Kind::String => ("Text", Type::Plain(Plain::String)),
@@ -347,7 +355,10 @@ impl<'d> Builder<'d> {
             && !field.values.is_empty()
             && known == texts
             && collection.read >= collection.documents
-            && field.values.iter().all(|(value, _)| !value.is_empty() && !value.contains('\0'))
+            && field
+                .values
+                .iter()
+                .all(|(value, _)| !value.is_empty() && !value.contains('\0'))
             && !self.links.is_repeated(&collection.name, &field.path)
             && self.links.target(&collection.name, &field.path).is_none()
             && !field.path.is_empty()
@@ -366,7 +377,11 @@ impl<'d> Builder<'d> {
             .map(|value| {
                 let name = variant(value);
                 let path = paths.give(&names::field(&name), "_");
-                let name = if path == names::field(&name) { name } else { names::ty(&path) };
+                let name = if path == names::field(&name) {
+                    name
+                } else {
+                    names::ty(&path)
+                };
                 (types.give(&name, "_"), value.clone())
             })
             .collect();
@@ -381,7 +396,9 @@ impl<'d> Builder<'d> {
     fn named(&mut self, at: At<'d>, path: &str, is: Is, comments: Vec<String>) -> Type {
         let root = self.models.document(at.number).to_owned();
         let one = |name: &str| names::ty(&names::singular(name));
-        let mut parts = path.split('.').map(|part| part.trim_end_matches("[]").trim_end_matches("{}"));
+        let mut parts = path
+            .split('.')
+            .map(|part| part.trim_end_matches("[]").trim_end_matches("{}"));
         let end = parts.next_back().map_or_else(String::new, one);
         let before = parts.next_back().map_or_else(String::new, one);
         let suffix = match &is {
@@ -429,4 +446,3 @@ fn in_index_condition(collection: &Collection, path: &str) -> bool {
         condition.is_ok_and(|condition| condition.contains_key(path))
     })
 }
-

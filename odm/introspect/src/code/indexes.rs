@@ -88,7 +88,8 @@ fn kind(said: &mut Said, models: &Models, root: usize, collection: &Collection) 
                         if let Some(meta) = field("metaField") {
                             option.push_str(&format!(", meta = {meta}"));
                         }
-                        if let Ok(granularity @ ("seconds" | "minutes" | "hours")) = of.get_str("granularity") {
+                        if let Ok(granularity @ ("seconds" | "minutes" | "hours")) = of.get_str("granularity")
+                        {
                             option.push_str(&format!(", granularity = {granularity}"));
                         }
                         if let Some(after) = number(options.get("expireAfterSeconds")) {
@@ -105,7 +106,9 @@ fn kind(said: &mut Said, models: &Models, root: usize, collection: &Collection) 
     if let Ok(of) = options.get_document("collation") {
         match collation(of) {
             Some(text) => said.options.push(text),
-            None => said.remarks.push(format!("The collation of the collection is {of}.")),
+            None => said
+                .remarks
+                .push(format!("The collation of the collection is {of}.")),
         }
     }
     if let Ok(validator) = options.get_document("validator")
@@ -148,7 +151,13 @@ fn options(index: &Index) -> impl Iterator<Item = (&String, &Bson)> {
     index.options.iter().filter(|(name, value)| {
         !matches!(
             name.as_str(),
-            "v" | "ns" | "name" | "key" | "unique" | "background" | "textIndexVersion" | "2dsphereIndexVersion"
+            "v" | "ns"
+                | "name"
+                | "key"
+                | "unique"
+                | "background"
+                | "textIndexVersion"
+                | "2dsphereIndexVersion"
         ) && **value != Bson::Boolean(false)
     })
 }
@@ -189,7 +198,9 @@ pub fn option(models: &Models, root: usize, index: &Index) -> Result<String, Str
                 fields.push(format!("hashed({})", found.rust));
             }
             Bson::String(kind) => {
-                return Err(format!("`{kind}` needs a type of places, such as `odm::geo::Point`"));
+                return Err(format!(
+                    "`{kind}` needs a type of places, such as `odm::geo::Point`"
+                ));
             }
             _ if name == "$**" => fields.push(String::new()),
             _ if name.ends_with(".$**") => {
@@ -201,9 +212,15 @@ pub fn option(models: &Models, root: usize, index: &Index) -> Result<String, Str
                 if matches!(found.member.ty, Type::Named(at)
                     if models.types.get(at).is_some_and(|named| matches!(named.is, Is::Struct { .. } | Is::Around(_))))
                 {
-                    return Err("it is on a whole document, of which the order of the fields counts".to_owned());
+                    return Err(
+                        "it is on a whole document, of which the order of the fields counts".to_owned(),
+                    );
                 }
-                let minus = if number_text(value).starts_with('-') { "-" } else { "" };
+                let minus = if number_text(value).starts_with('-') {
+                    "-"
+                } else {
+                    ""
+                };
                 fields.push(format!("{minus}{}", found.rust));
             }
         }
@@ -226,7 +243,9 @@ pub fn option(models: &Models, root: usize, index: &Index) -> Result<String, Str
                 let after = number(Some(value)).filter(|after| *after <= 2_147_483_647);
                 let after = after.ok_or_else(|| format!("documents would expire after {value} seconds"))?;
                 let is_date = index.keys.keys().next().and_then(|name| path(models, root, name));
-                if !is_date.is_some_and(|found| found.member.ty == Type::Plain(Plain::Date) && index.keys.len() == 1) {
+                if !is_date
+                    .is_some_and(|found| found.member.ty == Type::Plain(Plain::Date) && index.keys.len() == 1)
+                {
                     return Err("documents expire by a date".to_owned());
                 }
                 out.push_str(&format!(", expire_after = {}", digits(after)));
