@@ -52,8 +52,12 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write models into this folder: `mod.rs`, and one file for each collection. A file that is there stays as it is.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "against")]
     out: Option<PathBuf>,
+    /// Compare the models in this folder with the documents, and print what differs, as a list and as a patch (`patch -p1 -d FOLDER`),
+    /// in place of the advice. Exits with 1 where something does. No file is written.
+    #[arg(long, value_name = "FOLDER")]
+    against: Option<PathBuf>,
     /// The file that says how far a reading of all documents has come; by default one in the folder for temporary files, by the server
     /// and the database. It has values of documents, and is removed when the reading has ended.
     #[arg(long, value_name = "FILE", requires = "all")]
@@ -63,9 +67,12 @@ pub struct Arguments {
 /// Reads the design, and prints or writes what is asked for.
 pub async fn run(arguments: Arguments) -> Result<u8> {
     let db = database(&arguments).await?;
+    // Before an hour of reading.
     if let Some(folder) = &arguments.out {
-        // Before an hour of reading.
         fs::create_dir_all(folder).with_context(|| format!("{} can't be made", folder.display()))?;
+    }
+    if let Some(folder) = &arguments.against {
+        fs::read_dir(folder).with_context(|| format!("{} can't be read", folder.display()))?;
     }
     let state = state(&arguments, db.name());
     if let Some(path) = state.as_deref().filter(|path| path.exists()) {
@@ -80,7 +87,7 @@ pub async fn run(arguments: Arguments) -> Result<u8> {
         values: !arguments.no_values,
         progress: Some(progress(&bar)),
         state,
-        again: arguments.out.is_some(),
+        again: wants_models(&arguments),
         ..ReadOptions::default()
     };
     let source = Source::new(&db, options);
@@ -95,6 +102,9 @@ pub async fn run(arguments: Arguments) -> Result<u8> {
     }
     if let Some(folder) = &arguments.out {
         write(folder, &design)?;
+    }
+    if let Some(folder) = &arguments.against {
+        return compare(folder, &design, arguments.json);
     }
     if arguments.json {
         for note in &design.notes {
@@ -116,7 +126,7 @@ async fn read(source: &Source, arguments: &Arguments) -> Result<Design> {
             source.name()
         );
     }
-    if arguments.out.is_some() {
+    if wants_models(arguments) {
         fit(source, &mut design)?;
     }
     Ok(design)
@@ -195,6 +205,28 @@ fn progress(bar: &ProgressBar) -> Progress {
             }
         }
     })
+}
+
+/// Whether types are made, and not figures alone.
+fn wants_models(arguments: &Arguments) -> bool {
+    arguments.out.is_some() || arguments.against.is_some()
+}
+
+/// Prints what differs between the models in a folder and the documents.
+fn compare(folder: &Path, design: &Design, as_json: bool) -> Result<u8> {
+    let against = code::against(folder, design)?;
+    for note in &design.notes {
+        step(note);
+    }
+    if as_json {
+        print(&serde_json::to_string_pretty(&against)?)?;
+    } else if against.differences.is_empty() {
+        step(format!("nothing differs from the models in {}", folder.display()));
+    } else {
+        let list = against.differences.iter().map(|one| format!("{one}\n"));
+        print(&format!("{}\n{}", list.collect::<String>(), against.patch))?;
+    }
+    Ok(u8::from(!against.differences.is_empty()))
 }
 
 /// Writes the models where no file is.

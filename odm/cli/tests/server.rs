@@ -194,6 +194,21 @@ async fn the_design_of_a_database_is_read_and_no_file_that_is_there_is_written()
     assert!(model.contains("#[document(collection = \"orders\""), "{model}");
     assert!(std::fs::read_to_string(dir.path().join("report.html"))?.contains("orders"));
 
+    let (code, out, err) = introspect(&["--against", "models"])?;
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    std::fs::write(&path, model.replace("pub total:", "// Net.\n    pub total:"))?;
+    let note = doc! { "$set": { "note": "x" } };
+    db.collection::<Document>("orders")
+        .update_one(doc! { "_id": 1 }, note)
+        .await?;
+    let (code, out, err) = introspect(&["--against", "models"])?;
+    assert_eq!(code, Some(1), "{err}");
+    assert!(
+        out.contains("`note` of `orders`") && out.contains("+    pub note: Option<String>"),
+        "{out}"
+    );
+    assert!(!out.contains("-    // Net."), "{out}");
+
     std::fs::write(&path, "// mine\n")?;
     std::fs::remove_file(dir.path().join("models/customers.rs"))?;
     let (code, _, err) = introspect(&["--out", "models", "--all"])?;

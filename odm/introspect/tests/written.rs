@@ -1,8 +1,8 @@
 //! The models that are written for the databases of other people in `../shared/data/introspect`: they are those of the package
 //! `odm-introspected-tests`, which compiles and runs them. `ODM_WRITE_BOOK=1` writes them anew.
 
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
-use mongodb::{Client, Database};
+use mongodb::Client;
+use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use odm_introspect::code;
 use odm_introspect::design::Design;
 use odm_introspect::introspect;
@@ -13,8 +13,17 @@ use std::path::{Path, PathBuf};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The documents of each collection of a data set, by the collection's name.
-type Set = BTreeMap<String, Vec<RawDocumentBuf>>;
+#[path = "../../../tests/introspected/data/made.rs"]
+mod made;
+
+/// A database.
+#[derive(Default)]
+struct Set {
+    /// The documents of each collection.
+    documents: BTreeMap<String, Vec<RawDocumentBuf>>,
+    /// Its indexes, each with its collection.
+    indexes: Vec<(String, Document)>,
+}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -28,7 +37,7 @@ fn data() -> Option<PathBuf> {
 }
 
 fn read(folder: &Path) -> Result<Set> {
-    let mut set = Set::new();
+    let mut set = Set::default();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if path.extension().is_none_or(|end| end != "ndjson") {
@@ -44,7 +53,37 @@ fn read(folder: &Path) -> Result<Set> {
             let document: Document = serde_json::from_str(line)?;
             documents.push(RawDocumentBuf::try_from(&narrow(document))?);
         }
-        set.insert(name.to_owned(), documents);
+        set.documents.insert(name.to_owned(), documents);
+    }
+    if let Ok(text) = std::fs::read_to_string(folder.join("indexes.json")) {
+        let all: Vec<Document> = serde_json::from_str(&text)?;
+        for index in all.into_iter().map(narrow) {
+            let keys = index.get_document("keys")?;
+            let name: Vec<String> = keys
+                .iter()
+                .map(|(field, kind)| format!("{field}_{kind}"))
+                .collect();
+            let mut one = doc! { "key": keys.clone(), "name": name.join("_") };
+            if let Ok(options) = index.get_document("options") {
+                one.extend(options.clone());
+            }
+            set.indexes.push((index.get_str("collection")?.to_owned(), one));
+        }
+    }
+    Ok(set)
+}
+
+/// The database that was made up.
+fn made() -> Result<Set> {
+    let mut set = Set::default();
+    for (name, documents, indexes) in made::collections() {
+        let documents = documents
+            .iter()
+            .map(|document| Ok(RawDocumentBuf::try_from(document)?));
+        set.documents
+            .insert(name.to_owned(), documents.collect::<Result<_>>()?);
+        set.indexes
+            .extend(indexes.into_iter().map(|index| (name.to_owned(), index)));
     }
     Ok(set)
 }
@@ -66,40 +105,18 @@ fn narrowed(value: Bson) -> Bson {
     }
 }
 
-async fn load(db: &Database, folder: &Path, set: &Set) -> Result<()> {
+async fn design(client: &Client, name: &str, set: &Set) -> Result<Design> {
+    let db = client.database(&format!("introspect_written_{name}"));
     db.drop().await?;
-    for (name, documents) in set {
+    for (name, documents) in &set.documents {
         db.collection::<RawDocumentBuf>(name)
             .insert_many(documents)
             .await?;
     }
-    let Ok(text) = std::fs::read_to_string(folder.join("indexes.json")) else {
-        return Ok(());
-    };
-    let all: Vec<Document> = serde_json::from_str(&text)?;
-    for index in all.into_iter().map(narrow) {
-        let keys = index.get_document("keys")?;
-        let name: Vec<String> = keys
-            .iter()
-            .map(|(field, kind)| format!("{field}_{kind}"))
-            .collect();
-        let mut one = doc! { "key": keys.clone(), "name": name.join("_") };
-        if let Ok(options) = index.get_document("options") {
-            one.extend(options.clone());
-        }
-        db.run_command(doc! { "createIndexes": index.get_str("collection")?, "indexes": [one] })
+    for (collection, index) in &set.indexes {
+        db.run_command(doc! { "createIndexes": collection, "indexes": [index] })
             .await?;
     }
-    Ok(())
-}
-
-async fn design(client: &Client, folder: &Path, set: &Set) -> Result<Design> {
-    let name = folder
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
-    let db = client.database(&format!("introspect_written_{}", name.replace('-', "_")));
-    load(&db, folder, set).await?;
     let options = ReadOptions {
         sample: None,
         ..ReadOptions::default()
@@ -109,7 +126,7 @@ async fn design(client: &Client, folder: &Path, set: &Set) -> Result<Design> {
     let mut design = found?;
     design.database = name.to_owned();
     code::fit(&mut design, &mut |collection, each| {
-        for document in set.get(collection).into_iter().flatten() {
+        for document in set.documents.get(collection).into_iter().flatten() {
             each(document);
         }
         Ok::<(), std::convert::Infallible>(())
@@ -117,11 +134,36 @@ async fn design(client: &Client, folder: &Path, set: &Set) -> Result<Design> {
     Ok(design)
 }
 
+async fn write(name: &str, set: &Set) -> Result<()> {
+    let uri = std::env::var("MONGODB_URI").unwrap_or_else(|_| "mongodb://localhost:27017".to_owned());
+    let client = Client::with_uri_str(uri).await?;
+    let design = design(&client, name, set).await?;
+    let models = code::models(&design);
+    let (mut same, mut all) = (0, 0);
+    for (collection, documents) in &set.documents {
+        for document in documents {
+            let checked = code::check(&models, collection, document);
+            let faults: Vec<String> = checked.faults.iter().map(ToString::to_string).collect();
+            assert!(faults.is_empty(), "{name}: {faults:#?}");
+            same += usize::from(checked.same);
+            all += 1;
+        }
+    }
+    println!("{name}: {same} of {all} documents are written with the same bytes");
+    compare(name, &code::write(&design))?;
+    let against = code::against(&root().join("tests/introspected/src").join(name), &design)?;
+    assert!(
+        against.differences.is_empty(),
+        "{name}: {:#?}",
+        against.differences
+    );
+    assert_eq!(against.patch, "");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_written_models_read_every_document() -> Result<()> {
     let Some(data) = data() else { return Ok(()) };
-    let uri = std::env::var("MONGODB_URI").unwrap_or_else(|_| "mongodb://localhost:27017".to_owned());
-    let client = Client::with_uri_str(uri).await?;
     for name in [
         "srd",
         "srd-faults",
@@ -130,35 +172,14 @@ async fn the_written_models_read_every_document() -> Result<()> {
         "crafting",
         "deliveries",
     ] {
-        let folder = data.join(name);
-        let set = read(&folder)?;
-        let design = design(&client, &folder, &set).await?;
-        let models = code::models(&design);
-        let (mut same, mut all) = (0, 0);
-        for (collection, documents) in &set {
-            for document in documents {
-                let checked = code::check(&models, collection, document);
-                let faults: Vec<String> = checked.faults.iter().map(ToString::to_string).collect();
-                assert!(faults.is_empty(), "{name}: {faults:#?}");
-                same += usize::from(checked.same);
-                all += 1;
-            }
-        }
-        println!(
-            "{name}: {same} of {all} documents are written with the same bytes, {} types",
-            models.types.len()
-        );
-        let name = name.replace('-', "_");
-        compare(&name, &code::write(&design))?;
-        let against = code::against(&root().join("tests/introspected/src").join(&name), &design)?;
-        assert!(
-            against.differences.is_empty(),
-            "{name}: {:#?}",
-            against.differences
-        );
-        assert_eq!(against.patch, "");
+        write(&name.replace('-', "_"), &read(&data.join(name))?).await?;
     }
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_documents_may_have_is_read() -> Result<()> {
+    write("made", &made()?).await
 }
 
 /// Compares the files with those that are there, or writes them.

@@ -12,6 +12,8 @@ pub mod deliveries;
 #[rustfmt::skip]
 pub mod flights;
 #[rustfmt::skip]
+pub mod made;
+#[rustfmt::skip]
 pub mod srd;
 #[rustfmt::skip]
 pub mod srd_faults;

@@ -13,7 +13,11 @@ fn mixed(number: u64) -> u64 {
 }
 
 fn uuid(number: u64) -> bson::Binary {
-    let bytes = [mixed(number).to_be_bytes(), mixed(number + 1_000_000).to_be_bytes()].concat();
+    let bytes = [
+        mixed(number).to_be_bytes(),
+        mixed(number + 1_000_000).to_be_bytes(),
+    ]
+    .concat();
     bson::Binary {
         subtype: BinarySubtype::Uuid,
         bytes,
@@ -89,7 +93,8 @@ async fn shop(t: &TestDb) {
             ancestors.push(id(5, above));
         }
         ancestors.reverse();
-        let mut category = doc! { "_id": id(5, at), "name": format!("Category {at}"), "ancestors": ancestors };
+        let mut category =
+            doc! { "_id": id(5, at), "name": format!("Category {at}"), "ancestors": ancestors };
         if at > 0 {
             category.insert("parent", id(5, (at - 1) / 2));
         }
@@ -104,7 +109,10 @@ async fn shop(t: &TestDb) {
         ("sensors", sensors.collect()),
         ("categories", categories.collect::<Vec<_>>()),
     ] {
-        t.db.collection::<Document>(name).insert_many(documents).await.unwrap();
+        t.db.collection::<Document>(name)
+            .insert_many(documents)
+            .await
+            .unwrap();
     }
 }
 
@@ -113,7 +121,9 @@ fn reference<'a>(design: &'a Design, from: (&str, &str), to: &str) -> &'a odm_in
         .references
         .iter()
         .find(|reference| {
-            reference.from.collection == from.0 && reference.from.paths == [from.1] && reference.to.collection == to
+            reference.from.collection == from.0
+                && reference.from.paths == [from.1]
+                && reference.to.collection == to
         })
         .unwrap_or_else(|| panic!("{from:?} → {to} is not among {:#?}", design.references))
 }
@@ -122,30 +132,58 @@ fn reference<'a>(design: &'a Design, from: (&str, &str), to: &str) -> &'a odm_in
 fn a_shop_shows_its_references_and_what_is_derived() {
     with_db(async |t| {
         shop(&t).await;
-        let design = odm_introspect::introspect(&Source::new(&t.db, ReadOptions::default())).await.unwrap();
+        let design = odm_introspect::introspect(&Source::new(&t.db, ReadOptions::default()))
+            .await
+            .unwrap();
         let product = reference(&design, ("reviews", "product"), "products");
         assert_eq!((product.found, product.dangling, product.many), (300, 0, false));
         assert_eq!(reference(&design, ("reviews", "user"), "users").found, 300);
-        assert_eq!(reference(&design, ("products", "seller.$id"), "users").compared, Compared::DbRef);
+        assert_eq!(
+            reference(&design, ("products", "seller.$id"), "users").compared,
+            Compared::DbRef
+        );
         for (target, value, number) in [("products", "product", 40), ("reviews", "review", 80)] {
             let on = reference(&design, ("comments", "on"), target);
             let told = on.told.as_ref().unwrap();
-            assert_eq!((told.path.as_str(), &told.values[..], on.found), ("kind", &[value.to_owned()][..], number));
+            assert_eq!(
+                (told.path.as_str(), &told.values[..], on.found),
+                ("kind", &[value.to_owned()][..], number)
+            );
         }
         assert!(reference(&design, ("categories", "ancestors[]"), "categories").many);
         assert!(!reference(&design, ("categories", "parent"), "categories").many);
         assert_eq!(reference(&design, ("buckets", "sensor"), "sensors").found, 30);
-        let [subset] = &design.subsets[..] else { panic!("{:#?}", design.subsets) };
-        assert_eq!((subset.path.as_str(), subset.limit, subset.by), ("newest", 3, product.id));
+        let [subset] = &design.subsets[..] else {
+            panic!("{:#?}", design.subsets)
+        };
+        assert_eq!(
+            (subset.path.as_str(), subset.limit, subset.by),
+            ("newest", 3, product.id)
+        );
         let computed = |path: &str| {
-            let computed = design.computed.iter().find(|computed| computed.path == path).unwrap();
+            let computed = design
+                .computed
+                .iter()
+                .find(|computed| computed.path == path)
+                .unwrap();
             (computed.kind, computed.of.clone(), computed.different)
         };
         assert_eq!(computed("reviews"), (ComputedKind::CountOfReferrers, vec![], 0));
-        assert_eq!(computed("average"), (ComputedKind::AverageOfReferrers, vec!["stars".to_owned()], 0));
-        assert_eq!(computed("number"), (ComputedKind::Length, vec!["readings".to_owned()], 0));
-        let [bucket] = &design.buckets[..] else { panic!("{:#?}", design.buckets) };
-        assert_eq!((bucket.key.as_str(), bucket.items.as_str(), bucket.limit), ("sensor", "readings", 20));
+        assert_eq!(
+            computed("average"),
+            (ComputedKind::AverageOfReferrers, vec!["stars".to_owned()], 0)
+        );
+        assert_eq!(
+            computed("number"),
+            (ComputedKind::Length, vec!["readings".to_owned()], 0)
+        );
+        let [bucket] = &design.buckets[..] else {
+            panic!("{:#?}", design.buckets)
+        };
+        assert_eq!(
+            (bucket.key.as_str(), bucket.items.as_str(), bucket.limit),
+            ("sensor", "readings", 20)
+        );
         let place = design.collection("sensors").unwrap().root.at("place").unwrap();
         assert!(place.map.is_none());
     });
@@ -159,7 +197,9 @@ fn no_value_is_in_a_design_without_values() {
             values: false,
             ..ReadOptions::default()
         };
-        let design = odm_introspect::introspect(&Source::new(&t.db, options)).await.unwrap();
+        let design = odm_introspect::introspect(&Source::new(&t.db, options))
+            .await
+            .unwrap();
         assert!(!design.references.is_empty());
         let written = serde_json::to_string(&design).unwrap();
         for value in ["Review number", "User 1", "sensor-1", "Category 3", "Comment 7"] {

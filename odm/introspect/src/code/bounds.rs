@@ -29,7 +29,7 @@ pub fn digits(number: u64) -> String {
     let text = number.to_string();
     let mut out = String::new();
     for (at, c) in text.chars().enumerate() {
-        if at > 0 && (text.len() - at) % 3 == 0 {
+        if at > 0 && (text.len() - at).is_multiple_of(3) {
             out.push('_');
         }
         out.push(c);

@@ -4,6 +4,7 @@ use super::bounds;
 use super::links::Links;
 use super::model::{Helper, Is, Many, Member, Model, Models, Named, Plain, Presence, Type};
 use super::names::{self, Given};
+use super::naming;
 use super::remarks;
 use super::unify;
 use crate::design::{Collection, CollectionKind, Design, Field};
@@ -28,6 +29,7 @@ pub fn models(design: &Design) -> Models {
     for at in 0..builder.models.collections.len() {
         builder.fill(at);
     }
+    naming::name(&mut builder.models, &mut builder.given);
     let roots: Vec<usize> = builder
         .models
         .collections
@@ -74,6 +76,7 @@ impl<'d> Builder<'d> {
             });
             self.models.types.push(Named {
                 name,
+                path: String::new(),
                 file: number,
                 docs: Vec::new(),
                 comments: Vec::new(),
@@ -158,7 +161,7 @@ impl<'d> Builder<'d> {
             && many.found <= bounds::REFERENCES
             && !presence.is_both()
         {
-            many.item = Box::new(Type::Ref(target.clone()));
+            *many.item = Type::Ref(target.clone());
         } else if let Some(target) = self.links.target(collection, &field.path)
             && !ty.is_many()
         {
@@ -169,6 +172,12 @@ impl<'d> Builder<'d> {
         }
         if presence.is_both() && !ty.is_opaque() {
             self.models.helpers.insert(Helper::OrNull);
+        }
+        if let (true, Type::Named(at)) = (is_id, &ty)
+            && let Some(named) = self.models.types.get_mut(*at)
+            && !named.options.iter().any(|option| option == "id")
+        {
+            named.options.push("id".to_owned());
         }
         Member {
             path: field.path.clone(),
@@ -221,7 +230,9 @@ impl<'d> Builder<'d> {
     }
 
     fn document(&mut self, at: At<'d>, field: &'d Field) -> Type {
-        if let Some(map) = &field.map {
+        if let Some(map) = &field.map
+            && field.path != "_id"
+        {
             return self.map(at, field, map);
         }
         if field.fields.is_empty() || !field.fields.iter().any(|field| can_be_declared(&field.name)) {
@@ -358,7 +369,7 @@ impl<'d> Builder<'d> {
             && field
                 .values
                 .iter()
-                .all(|(value, _)| !value.is_empty() && !value.contains('\0'))
+                .all(|(value, _)| !value.is_empty() && !value.contains(['\0', '/']))
             && !self.links.is_repeated(&collection.name, &field.path)
             && self.links.target(&collection.name, &field.path).is_none()
             && !field.path.is_empty()
@@ -392,29 +403,11 @@ impl<'d> Builder<'d> {
         self.named(at, &field.path, is, Vec::new())
     }
 
-    /// Gives a type a name: that of the field, behind that of the document.
+    /// Adds a type, whose name is given once all are known.
     fn named(&mut self, at: At<'d>, path: &str, is: Is, comments: Vec<String>) -> Type {
-        let root = self.models.document(at.number).to_owned();
-        let one = |name: &str| names::ty(&names::singular(name));
-        let mut parts = path
-            .split('.')
-            .map(|part| part.trim_end_matches("[]").trim_end_matches("{}"));
-        let end = parts.next_back().map_or_else(String::new, one);
-        let before = parts.next_back().map_or_else(String::new, one);
-        let suffix = match &is {
-            Is::Around(_) => "List",
-            Is::Union(_) => "Value",
-            _ => "",
-        };
-        let short = format!("{root}{end}{suffix}");
-        let name = if self.given.is_free(&short) || before.is_empty() {
-            short
-        } else {
-            format!("{root}{before}{end}{suffix}")
-        };
-        let name = self.given.give_type(&name);
         self.models.types.push(Named {
-            name,
+            name: String::new(),
+            path: path.to_owned(),
             file: at.number,
             docs: vec![format!("`{}` of `{}`.", path, at.collection.name)],
             comments,

@@ -417,3 +417,91 @@ fn at_mut<'a>(field: &'a mut Field, path: &str) -> Option<&'a mut Field> {
         .filter(|below| path.starts_with(&below.path))
         .find_map(|below| at_mut(below, path))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::{fit, models};
+    use crate::design::Collection;
+    use bson::{Bson, Document, doc};
+
+    /// A design that knows nothing but an integer in `a`.
+    fn design() -> Design {
+        let field = |name: &str, kind| Field {
+            path: name.to_owned(),
+            name: name.to_owned(),
+            present: 10,
+            of: 10,
+            kinds: BTreeMap::from([(kind, 10)]),
+            ..Field::default()
+        };
+        let mut tags = field("tags", Kind::Array);
+        tags.items = Some(Box::new(Field {
+            name: String::new(),
+            ..field("tags[]", Kind::String)
+        }));
+        let mut state = field("state", Kind::String);
+        state.enumeration = true;
+        state.values = vec![("open".to_owned(), 10)];
+        Design {
+            collections: vec![Collection {
+                name: "all".to_owned(),
+                documents: 10,
+                read: 10,
+                root: Field {
+                    kinds: BTreeMap::from([(Kind::Object, 10)]),
+                    fields: vec![field("_id", Kind::Int), field("a", Kind::Int), tags, state],
+                    ..Field::default()
+                },
+                ..Collection::default()
+            }],
+            ..Design::default()
+        }
+    }
+
+    fn faults(design: &Design, document: &Document) -> Vec<String> {
+        let raw = bson::RawDocumentBuf::try_from(document).unwrap();
+        let checked = check(&models(design), "all", &raw);
+        checked.faults.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_value_that_is_not_read_is_named_with_both_types() {
+        let known = doc! { "_id": 1, "a": 1, "tags": ["x"], "state": "open" };
+        assert_eq!(faults(&design(), &known), Vec::<String>::new());
+        let other = doc! { "_id": 1, "tags": [1.5], "state": "shut", "new": true };
+        assert_eq!(
+            faults(&design(), &other),
+            [
+                "`tags[]` of `all` is of the type double, and the struct has `String`",
+                "`state` of `all` has a value that is no variant of `AllState`",
+                "`new` of `all` is of the type bool, and `All` has no such field",
+                "`a` of `all` is missing, and the struct has `i32`",
+            ]
+        );
+    }
+
+    #[test]
+    fn types_are_made_wider_until_each_document_is_read() {
+        let documents: Vec<bson::RawDocumentBuf> = [
+            doc! { "_id": 1, "a": 1, "tags": ["x"], "state": "open" },
+            doc! { "_id": 1_i64 << 40, "a": "text", "tags": [1.5, Bson::Null], "state": "shut", "new": { "x": 1, "y": [1] } },
+            doc! { "_id": 2, "tags": vec!["x"; 300], "state": Bson::Null, "a": Bson::Null },
+            doc! { "tags": [], "state": "open", "_id": 3 },
+        ]
+        .iter()
+        .map(|document| bson::RawDocumentBuf::try_from(document).unwrap())
+        .collect();
+        let mut design = design();
+        let done: Result<(), std::convert::Infallible> = fit(&mut design, &mut |_, each| {
+            documents.iter().for_each(|document| each(document));
+            Ok(())
+        });
+        assert!(done.is_ok());
+        let models = models(&design);
+        for document in &documents {
+            let checked = check(&models, "all", document);
+            assert_eq!(checked.faults, [], "{document:?}");
+        }
+    }
+}

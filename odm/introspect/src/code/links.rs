@@ -447,6 +447,9 @@ fn copyable(design: &Design, reference: &Reference, copied: &Copied) -> Result<(
     if path.ends_with("[]") || sibling(&copied.path, last(path)) != path {
         return Err("A copy is declared in the struct that holds its reference.".to_owned());
     }
+    if path.matches("[]").count() > 1 || path.contains("{}") {
+        return Err("In an array inside an array no update would reach it.".to_owned());
+    }
     if copied.from.contains(['.', '[', '{']) || copied.from == "_id" {
         return Err("A copy is one of a field of the document itself.".to_owned());
     }

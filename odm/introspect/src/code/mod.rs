@@ -7,10 +7,12 @@ pub mod against;
 mod bounds;
 mod build;
 pub mod check;
+mod helpers;
 mod indexes;
 mod links;
 pub mod model;
 mod names;
+mod naming;
 pub mod orders;
 mod print;
 mod remarks;
@@ -38,6 +40,9 @@ pub fn check(models: &Models, collection: &str, document: &RawDocument) -> Check
     check::check(models, collection, document)
 }
 
+/// What is done with each document.
+pub type Each<'e> = &'e mut (dyn FnMut(&RawDocument) + Send);
+
 /// The design with types that read each of these documents, as far as there are such types. The first pass of `documents` gives the order
 /// of fields, the others what is to be read; each is called with a function that takes the documents of a collection.
 ///
@@ -45,7 +50,7 @@ pub fn check(models: &Models, collection: &str, document: &RawDocument) -> Check
 /// Those of `documents`.
 pub fn fit<E>(
     design: &mut Design,
-    documents: &mut dyn FnMut(&str, &mut (dyn FnMut(&RawDocument) + Send)) -> Result<(), E>,
+    documents: &mut dyn FnMut(&str, Each<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let names: Vec<String> = design
         .collections

@@ -36,6 +36,8 @@ pub struct Model {
 pub struct Named {
     /// Its name in Rust.
     pub name: String,
+    /// The path at which it was found first; empty of a document.
+    pub path: String,
     /// The file in which it stands, as an index of [`Models::collections`].
     pub file: usize,
     /// The comment above it, by lines of any length.

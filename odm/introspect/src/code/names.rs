@@ -199,7 +199,7 @@ impl Given {
         let mut free = name.to_owned();
         let mut number = 2_u64;
         while !self.names.insert(free.clone()) {
-            free = format!("{name}{between}{number}");
+            free = format!("{}{between}{number}", name.trim_end_matches('_'));
             number += 1;
         }
         free

@@ -1,6 +1,7 @@
 //! The text of the types.
 
 use super::bounds::{REFERENCES, digits, with_headroom};
+use super::helpers;
 use super::indexes::{self, Said};
 use super::model::{Helper, Is, Many, Member, Models, Named, Plain, Target, Type};
 use crate::design::{Collection, CollectionKind, Design};
@@ -82,68 +83,10 @@ fn module(models: &Models, design: &Design) -> String {
     );
     for helper in &models.helpers {
         out.push('\n');
-        out.push_str(match helper {
-            Helper::Integer => INTEGER,
-            Helper::Number => NUMBER,
-            Helper::OrNull => OR_NULL,
-        });
+        out.push_str(helpers::text(*helper));
     }
     out
 }
-
-const INTEGER: &str = r#"/// An integer that is stored in 32 bits where they are enough, and else in 64: as JavaScript and Python store integers.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[embed(id)]
-pub struct Integer(
-    #[field(with = "integer")]
-    #[field(stored = i64)]
-    pub i64,
-);
-
-mod integer {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(n: &i64, serializer: S) -> Result<S::Ok, S::Error> {
-        match i32::try_from(*n) {
-            Ok(n) => serializer.serialize_i32(n),
-            Err(_) => serializer.serialize_i64(*n),
-        }
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-        i64::deserialize(deserializer)
-    }
-}
-"#;
-
-const NUMBER: &str = "/// A number as it was stored: an integer or a floating-point number.
-#[derive(Embed, Clone, Copy, Debug, PartialEq)]
-#[embed(untagged)]
-pub enum Number {
-    Integer(Integer),
-    Double(f64),
-}
-";
-
-const OR_NULL: &str = "/// A value that some documents lack, and that is null in others. Where both mean the same, an `Option` with
-/// `#[field(skip_none)]` is simpler.
-#[derive(Embed, Clone, Debug, Default, PartialEq)]
-#[embed(untagged)]
-pub enum OrNull<T> {
-    #[default]
-    #[embed(skip)]
-    Missing,
-    Null,
-    Value(T),
-}
-
-impl<T> OrNull<T> {
-    /// Whether the document lacks it.
-    pub fn is_missing(&self) -> bool {
-        matches!(self, Self::Missing)
-    }
-}
-";
 
 fn view(collection: &Collection) -> String {
     let mut out = format!("//! `{}` is a view", one_line(&collection.name));
@@ -313,6 +256,17 @@ fn named_text(out: &mut String, models: &Models, named: &Named, root: Option<(&C
         }
         None => out.push_str("#[derive(Embed, Clone, Debug, PartialEq)]\n"),
     }
+    let options = |own: &[&str]| {
+        let all: Vec<&str> = own
+            .iter()
+            .copied()
+            .chain(named.options.iter().map(String::as_str))
+            .collect();
+        all.join(", ")
+    };
+    if !named.options.is_empty() && matches!(named.is, Is::Struct { .. } | Is::Enum(_)) {
+        let _ = writeln!(out, "#[embed({})]", options(&[]));
+    }
     match &named.is {
         Is::Struct { fields, extra, .. } => {
             let _ = writeln!(out, "pub struct {} {{", named.name);
@@ -342,14 +296,24 @@ fn named_text(out: &mut String, models: &Models, named: &Named, root: Option<(&C
             out.push_str("}\n");
         }
         Is::Union(variants) => {
-            let _ = writeln!(out, "#[embed(untagged)]\npub enum {} {{", named.name);
+            let _ = writeln!(
+                out,
+                "#[embed({})]\npub enum {} {{",
+                options(&["untagged"]),
+                named.name
+            );
             for (rust, ty) in variants {
                 let _ = writeln!(out, "    {rust}({}),", models.text(ty));
             }
             out.push_str("}\n");
         }
         Is::Around(member) => {
-            let _ = writeln!(out, "#[embed(transparent)]\npub struct {} {{", named.name);
+            let _ = writeln!(
+                out,
+                "#[embed({})]\npub struct {} {{",
+                options(&["transparent"]),
+                named.name
+            );
             member_text(out, models, member, &[], false, false);
             out.push_str("}\n");
         }

@@ -1,135 +1,240 @@
-//! One type for shapes that are the same in several places.
+//! One type for shapes that are the same in several places, or nearly so.
 
-use super::model::{Helper, Is, Key, Many, Member, Models, Plain, Target, Type};
-use std::collections::HashMap;
+use super::model::{Helper, Is, Key, Many, Member, Models, Named, Plain, Presence, Target, Type};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The fewest fields that tell shapes to be the same thing.
+/// The fewest fields that tell equal shapes to be the same thing.
 const FIELDS: usize = 2;
+/// The fewest fields that both of two unequal shapes have.
+const SHARED: usize = 5;
+/// The share of all fields that both have.
+const ALIKE: f64 = 0.7;
 
-/// A type that is known and has the same shape, which then takes what differs: what is optional, and greater bounds.
+/// A type that is known and has the same shape, which then takes what differs: what is optional, further fields and greater bounds.
 pub fn find(models: &mut Models, is: &Is) -> Option<usize> {
-    let roots: Vec<usize> = models.collections.iter().map(|model| model.root).collect();
-    for at in 0..models.types.len() {
-        if roots.contains(&at) {
-            continue;
+    let roots: HashSet<usize> = models.collections.iter().map(|model| model.root).collect();
+    let all = |only_equal: bool| {
+        models
+            .types
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !roots.contains(at))
+            .find_map(|(at, known)| {
+                let mut join = Join {
+                    types: &models.types,
+                    variants: BTreeMap::new(),
+                    only_equal,
+                };
+                let both = join.forms(&known.is, is)?;
+                Some((at, both, join.variants))
+            })
+    };
+    let (at, both, variants) = all(true).or_else(|| all(false))?;
+    if let Is::Struct { fields, .. } = &both
+        && fields
+            .iter()
+            .any(|field| field.presence.is_both() && !field.ty.is_opaque())
+    {
+        models.helpers.insert(Helper::OrNull);
+    }
+    if let Some(known) = models.types.get_mut(at) {
+        known.is = both;
+    }
+    for (at, variants) in variants {
+        if let Some(known) = models.types.get_mut(at) {
+            known.is = Is::Enum(variants);
         }
-        let Some(known) = models.types.get(at) else {
-            continue;
+    }
+    Some(at)
+}
+
+struct Join<'m> {
+    types: &'m [Named],
+    /// The variants of enums that take those of others.
+    variants: BTreeMap<usize, Vec<(String, String)>>,
+    /// Whether the fields have the same names in the same order.
+    only_equal: bool,
+}
+
+impl Join<'_> {
+    /// The shape of both, where they are the same.
+    fn forms(&mut self, a: &Is, b: &Is) -> Option<Is> {
+        match (a, b) {
+            (Is::Enum(a), Is::Enum(b)) if a == b => Some(Is::Enum(a.clone())),
+            (Is::Union(a), Is::Union(b)) if a.len() == b.len() => {
+                let mut variants = Vec::with_capacity(a.len());
+                for ((name, a), (other, b)) in a.iter().zip(b) {
+                    if name != other {
+                        return None;
+                    }
+                    variants.push((name.clone(), self.types(a, b)?));
+                }
+                Some(Is::Union(variants))
+            }
+            (Is::Around(a), Is::Around(b)) => {
+                let ty = self.types(&a.ty, &b.ty)?;
+                Some(Is::Around(Box::new(Member { ty, ..(**a).clone() })))
+            }
+            (
+                Is::Struct {
+                    fields: a,
+                    extra: extra_a,
+                    reordered: reordered_a,
+                },
+                Is::Struct {
+                    fields: b,
+                    extra: extra_b,
+                    reordered: reordered_b,
+                },
+            ) if extra_a == extra_b => {
+                let (fields, is_ordered) = self.fields(a, b)?;
+                Some(Is::Struct {
+                    fields,
+                    extra: extra_a.clone(),
+                    reordered: *reordered_a || *reordered_b || !is_ordered,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The fields of both, and whether those that both have stand in one order.
+    fn fields(&mut self, a: &[Member], b: &[Member]) -> Option<(Vec<Member>, bool)> {
+        let at: HashMap<&str, usize> = a
+            .iter()
+            .enumerate()
+            .map(|(at, one)| (one.stored.as_str(), at))
+            .collect();
+        let shared: Vec<usize> = b
+            .iter()
+            .filter_map(|one| at.get(one.stored.as_str()).copied())
+            .collect();
+        let is_equal = shared.len() == a.len() && shared.len() == b.len();
+        let is_ordered = shared.windows(2).all(|two| two.first() < two.last());
+        let all = a.len() + b.len() - shared.len();
+        let is_alike = shared.len() >= SHARED && shared.len() as f64 >= ALIKE * all as f64;
+        let fits = match self.only_equal {
+            true => is_equal && is_ordered && a.len() >= FIELDS,
+            false => is_equal && a.len() >= FIELDS || is_alike && is_ordered,
         };
-        if let Some(both) = join(&known.is, is) {
-            let both_missing = is_or_null(&both);
-            if let Some(known) = models.types.get_mut(at) {
-                known.is = both;
-            }
-            if both_missing {
-                models.helpers.insert(Helper::OrNull);
-            }
-            return Some(at);
+        if !fits {
+            return None;
         }
-    }
-    None
-}
-
-fn is_or_null(is: &Is) -> bool {
-    match is {
-        Is::Struct { fields, .. } => fields.iter().any(|field| field.presence.is_both()),
-        _ => false,
-    }
-}
-
-/// The shape of both, where they are the same.
-fn join(a: &Is, b: &Is) -> Option<Is> {
-    match (a, b) {
-        (Is::Enum(a), Is::Enum(b)) if a == b => Some(Is::Enum(a.clone())),
-        (Is::Union(a), Is::Union(b)) if a.len() == b.len() => {
-            let variants = a.iter().zip(b).map(|((name, a), (other, b))| {
-                let ty = (name == other).then(|| types(a, b))??;
-                Some((name.clone(), ty))
+        let missing = Presence {
+            missing: true,
+            null: false,
+        };
+        let mut fields: Vec<Member> = Vec::with_capacity(all);
+        let of_b: HashSet<&str> = b.iter().map(|one| one.stored.as_str()).collect();
+        for one in a {
+            fields.push(if of_b.contains(one.stored.as_str()) {
+                one.clone()
+            } else {
+                optional(one, missing)?
             });
-            variants.collect::<Option<_>>().map(Is::Union)
         }
-        (Is::Around(a), Is::Around(b)) => {
-            let ty = types(&a.ty, &b.ty)?;
-            Some(Is::Around(Box::new(Member { ty, ..(**a).clone() })))
+        // A field of `b` alone stands behind the one that is before it there.
+        let mut place = 0;
+        for one in b {
+            match fields.iter().position(|known| known.stored == one.stored) {
+                Some(at) => {
+                    let known = fields.get_mut(at)?;
+                    *known = self.members(known, one)?;
+                    place = at + 1;
+                }
+                None => {
+                    let mut new = optional(one, missing)?;
+                    while fields.iter().any(|known| known.rust == new.rust) {
+                        new.rust.push('_');
+                    }
+                    fields.insert(place, new);
+                    place += 1;
+                }
+            }
         }
-        (
-            Is::Struct {
-                fields: a,
-                extra: extra_a,
-                reordered: reordered_a,
-            },
-            Is::Struct {
-                fields: b,
-                extra: extra_b,
-                reordered: reordered_b,
-            },
-        ) => {
-            if a.len() != b.len() || a.len() < FIELDS || extra_a != extra_b {
+        Some((fields, is_ordered))
+    }
+
+    fn members(&mut self, a: &Member, b: &Member) -> Option<Member> {
+        // A copy is optional where its source or its reference is: that of both is as it is for each.
+        let is_copy = a.copy.is_some();
+        if a.copy != b.copy || is_copy && a.presence.is_optional() != b.presence.is_optional() {
+            return None;
+        }
+        let ty = self.types(&a.ty, &b.ty)?;
+        optional(&Member { ty, ..a.clone() }, b.presence)
+    }
+
+    fn types(&mut self, a: &Type, b: &Type) -> Option<Type> {
+        Some(match (a, b) {
+            (a, b) if a == b => a.clone(),
+            (Type::Unknown, Type::List(_) | Type::Map(_)) | (Type::List(_) | Type::Map(_), Type::Unknown) => {
                 return None;
             }
-            let by_name: HashMap<&str, &Member> =
-                b.iter().map(|field| (field.stored.as_str(), field)).collect();
-            let mut fields = Vec::with_capacity(a.len());
-            for field in a {
-                let other = by_name.get(field.stored.as_str())?;
-                fields.push(members(field, other)?);
+            (Type::Unknown, other) | (other, Type::Unknown) if !other.is_opaque() => other.clone(),
+            (Type::AnyList, list @ Type::List(_)) | (list @ Type::List(_), Type::AnyList) => list.clone(),
+            (Type::List(a), Type::List(b)) => Type::List(self.many(a, b)?),
+            (Type::Map(a), Type::Map(b)) => Type::Map(self.many(a, b)?),
+            (Type::Ref(a), Type::Ref(b)) => Type::Ref(targets(a, b)?),
+            (Type::Helper(Helper::Integer), Type::Plain(Plain::I32))
+            | (Type::Plain(Plain::I32), Type::Helper(Helper::Integer)) => Type::Helper(Helper::Integer),
+            (Type::Named(a), Type::Named(b)) => self.enums(*a, *b)?,
+            (Type::Named(at), text @ Type::Plain(Plain::String))
+            | (text @ Type::Plain(Plain::String), Type::Named(at))
+                if self
+                    .types
+                    .get(*at)
+                    .is_some_and(|named| matches!(named.is, Is::Enum(_))) =>
+            {
+                text.clone()
             }
-            let same_order = a.iter().zip(b).all(|(a, b)| a.stored == b.stored);
-            // The order of the fields is that of the first: another one would write the second differently.
-            (same_order || *reordered_a || *reordered_b).then(|| Is::Struct {
-                fields,
-                extra: extra_a.clone(),
-                reordered: *reordered_a || *reordered_b || !same_order,
-            })
+            _ => return None,
+        })
+    }
+
+    /// The first enum, with the variants of the second.
+    fn enums(&mut self, a: usize, b: usize) -> Option<Type> {
+        let of = |at: usize| match self.types.get(at).map(|named| &named.is) {
+            Some(Is::Enum(variants)) => Some(variants.clone()),
+            _ => None,
+        };
+        let (known, others) = (of(a)?, of(b)?);
+        let mut all = self.variants.get(&a).cloned().unwrap_or(known);
+        for (rust, stored) in others {
+            if all.iter().any(|(_, known)| *known == stored) {
+                continue;
+            }
+            // Two texts of one name in Rust.
+            if all.iter().any(|(known, _)| known.eq_ignore_ascii_case(&rust)) {
+                return None;
+            }
+            all.push((rust, stored));
         }
-        _ => None,
+        all.sort_by(|a, b| a.1.cmp(&b.1));
+        self.variants.insert(a, all);
+        Some(Type::Named(a))
+    }
+
+    fn many(&mut self, a: &Many, b: &Many) -> Option<Many> {
+        Some(Many {
+            item: Box::new(self.types(&a.item, &b.item)?),
+            null: a.null || b.null,
+            found: a.found.max(b.found),
+            key: a.key.max(b.key),
+        })
     }
 }
 
-fn members(a: &Member, b: &Member) -> Option<Member> {
-    if a.copy != b.copy {
-        return None;
-    }
-    let ty = types(&a.ty, &b.ty)?;
-    let presence = a.presence.or(b.presence);
-    // Neither a reference nor an array tells missing from null.
-    if presence.is_both() && (matches!(ty, Type::Ref(_)) || ty.is_many() || a.copy.is_some()) {
-        return None;
-    }
-    // A copy is optional where its source or its reference is: that of both is as it is for each.
-    if a.copy.is_some() && a.presence.is_optional() != b.presence.is_optional() {
+/// The field where it may be missing or null too. `None`, where its type doesn't tell missing from null, or it is a copy.
+fn optional(member: &Member, presence: Presence) -> Option<Member> {
+    let presence = member.presence.or(presence);
+    let is_plain = !matches!(member.ty, Type::Ref(_)) && !member.ty.is_many() && member.copy.is_none();
+    if presence.is_both() && !is_plain || presence != member.presence && member.copy.is_some() {
         return None;
     }
     Some(Member {
-        ty,
         presence,
-        ..a.clone()
-    })
-}
-
-fn types(a: &Type, b: &Type) -> Option<Type> {
-    Some(match (a, b) {
-        (a, b) if a == b => a.clone(),
-        (Type::Unknown, Type::List(_) | Type::Map(_)) | (Type::List(_) | Type::Map(_), Type::Unknown) => {
-            return None;
-        }
-        (Type::Unknown, other) | (other, Type::Unknown) if !other.is_opaque() => other.clone(),
-        (Type::AnyList, list @ Type::List(_)) | (list @ Type::List(_), Type::AnyList) => list.clone(),
-        (Type::List(a), Type::List(b)) => Type::List(many(a, b)?),
-        (Type::Map(a), Type::Map(b)) => Type::Map(many(a, b)?),
-        (Type::Ref(a), Type::Ref(b)) => Type::Ref(targets(a, b)?),
-        (Type::Helper(Helper::Integer), Type::Plain(Plain::I32))
-        | (Type::Plain(Plain::I32), Type::Helper(Helper::Integer)) => Type::Helper(Helper::Integer),
-        _ => return None,
-    })
-}
-
-fn many(a: &Many, b: &Many) -> Option<Many> {
-    Some(Many {
-        item: Box::new(types(&a.item, &b.item)?),
-        null: a.null || b.null,
-        found: a.found.max(b.found),
-        key: a.key.max(b.key),
+        ..member.clone()
     })
 }
 

@@ -101,10 +101,23 @@ fn visit<'a>(
 }
 
 fn of_values<'a>(at: usize, collected: &Collected, shape: &'a Shape, path: &Path) -> Option<Column<'a>> {
+    // Programs that know one kind of number store integers as such.
+    let has_integers = shape
+        .distinct
+        .kept()
+        .all(|(_, value)| matches!(value, Value::Int(_)));
+    let doubles = if has_integers {
+        shape.number(Kind::Double)
+    } else {
+        0
+    };
     let numbers = [
         (Class::Id, shape.number(Kind::ObjectId)),
         (Class::Uuid, shape.number(Kind::Uuid)),
-        (Class::Int, shape.number(Kind::Int) + shape.number(Kind::Long)),
+        (
+            Class::Int,
+            shape.number(Kind::Int) + shape.number(Kind::Long) + doubles,
+        ),
         (Class::Text, shape.number(Kind::String) - shape.empty),
     ];
     let (mut class, number) = numbers.into_iter().max_by_key(|(_, number)| *number)?;

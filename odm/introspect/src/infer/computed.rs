@@ -445,7 +445,12 @@ fn of_referrers(
     }
     let key = Path::parse(&reference.to.paths[0]);
     let documents: Vec<&RawDocument> = from.kept.all().collect();
-    let numbers = |field: &&Field| field.kinds.keys().any(|kind| kind.is_number()) && field.name != "_id";
+    // The key itself is no number that is computed with.
+    let is_key = |path: &str| {
+        let mut keys = reference.to.paths.iter().chain(&reference.from.paths);
+        path == "_id" || keys.any(|key| key == path)
+    };
+    let numbers = |field: &&Field| field.kinds.keys().any(|kind| kind.is_number()) && !is_key(&field.path);
     let own: Vec<&Field> = to.facts.root.fields.iter().filter(numbers).collect();
     // Each number of a referring document, by its position.
     let theirs: Vec<(&Field, Vec<Option<f64>>)> = from

@@ -6,7 +6,7 @@ use super::targets::{Lookup, Targets};
 use crate::design::{Copied, Reference};
 use crate::shape::Value;
 use bson::{RawBsonRef, RawDocument};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The pairs of a holder and its target by which candidates are chosen.
 const TRIED: usize = 400;
@@ -245,6 +245,48 @@ fn is_same_name(copied: &Copied) -> bool {
 fn last(path: &str) -> &str {
     let name = path.rsplit('.').next().unwrap_or(path);
     name.trim_end_matches("[]").trim_end_matches("{key}")
+}
+
+/// References by a field that another reference of the same document brings along: `shipAddress.street` of the customer that
+/// `customerId` names. They are copies, unless their target is declared to be unique.
+pub(super) fn references_that_are_copied(
+    copies: &[Copied],
+    references: &[Reference],
+    collected: &[Collected],
+) -> BTreeSet<usize> {
+    let is_declared = |reference: &Reference| {
+        let to = collected
+            .iter()
+            .find(|collected| collected.facts.name == reference.to.collection);
+        let of = |index: &crate::design::Index| index.unique && index.keys.keys().eq(&reference.to.paths);
+        reference.to.paths == ["_id"] || to.is_some_and(|to| to.facts.indexes.iter().any(of))
+    };
+    let is_of_id = |reference: &Reference| super::names::is_of_id(last(&reference.from.paths[0]));
+    let brings = |copied: &Copied, reference: &Reference| {
+        reference.from.paths == [copied.path.as_str()] && reference.to.paths == [copied.from.as_str()]
+    };
+    let by = |copied: &Copied| references.iter().find(|reference| reference.id == copied.by);
+    let is_copied = |reference: &&Reference| {
+        copies.iter().any(|copied| {
+            let Some(other) = by(copied) else { return false };
+            let is_same = !other.to.paths[0].ends_with("{key}")
+                && other.from.collection == reference.from.collection
+                && other.to.collection == reference.to.collection
+                && brings(copied, reference);
+            // Of two that bring each other along, the one with the better key is the reference.
+            let both = copies
+                .iter()
+                .any(|back| back.by == reference.id && brings(back, other));
+            let rank = |reference: &Reference| (is_declared(reference), is_of_id(reference));
+            is_same && (!both || (rank(other), reference.id) > (rank(reference), other.id))
+        })
+    };
+    references
+        .iter()
+        .filter(|reference| !is_declared(reference) && !reference.to.paths[0].ends_with("{key}"))
+        .filter(is_copied)
+        .map(|reference| reference.id)
+        .collect()
 }
 
 /// One reference for each copy: the one that is in the same document, and is equal most often.

@@ -120,11 +120,14 @@ pub async fn introspect(source: &Source) -> Result<Design> {
     }
     let second = second::pass(source, &collected, &mut references, sure).await?;
     design.possible = references.split_off(sure);
+    references.retain(|reference| !second.copied.contains(&reference.id));
     design.references = references;
     design.computed = computed::find(&collected, &design.references, &second.holders, values);
     design.subsets = patterns::subsets(&collected, &design.references, &second.holders);
     design.copies = second.copies;
     design.two_way = second.two_way;
+    let is_kept = |id: usize| !second.copied.contains(&id);
+    design.two_way.retain(|link| is_kept(link.a) && is_kept(link.b));
     patterns::leave_to_subsets(&mut design);
     design.collections = collected.into_iter().map(|collected| collected.facts).collect();
     design.buckets = patterns::buckets(&design);

@@ -63,6 +63,12 @@ pub(super) fn is_of_key(name: &str) -> bool {
     words(name).iter().any(|word| OF_KEYS.contains(&word.as_str()))
 }
 
+/// Whether a name says that the field is an id, and no text or number for readers.
+pub(super) fn is_of_id(name: &str) -> bool {
+    const OF_IDS: [&str; 9] = ["id", "index", "key", "code", "ref", "slug", "uuid", "uid", "oid"];
+    words(name).iter().any(|word| OF_IDS.contains(&word.as_str()))
+}
+
 /// The share of the words of `whole` that are among `words`, where a word may be the beginning of the other.
 pub(super) fn share(words: &BTreeSet<String>, whole: &BTreeSet<String>) -> f64 {
     if whole.is_empty() {

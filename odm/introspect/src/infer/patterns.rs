@@ -87,6 +87,8 @@ fn subset(
     let mut best: Option<Subset> = None;
     for order in orders {
         let (mut equal, mut different, mut greatest) = (0, 0, 0);
+        // An array with all children is the other side of their reference.
+        let mut is_part = false;
         for document in to.kept.all() {
             let Some(RawBsonRef::Array(stored)) = document.get(array.name.as_str()).ok().flatten() else {
                 continue;
@@ -107,6 +109,7 @@ fn subset(
                 .take(stored.len())
                 .map(|child| identity(child))
                 .collect();
+            is_part |= own.len() > stored.len();
             greatest = greatest.max(stored.len() as u64);
             if !stored.is_empty() && stored == newest {
                 equal += 1;
@@ -115,7 +118,7 @@ fn subset(
             }
         }
         let all = equal + different;
-        let is_one = all >= DOCUMENTS && equal as f64 >= SHARE * all as f64;
+        let is_one = is_part && all >= DOCUMENTS && equal as f64 >= SHARE * all as f64;
         if is_one && best.as_ref().is_none_or(|best| equal > best.equal) {
             best = Some(Subset {
                 collection: to.facts.name.clone(),

@@ -37,11 +37,15 @@ pub(super) struct Candidate {
     pub(super) share: f64,
     /// The number of those.
     pub(super) found: usize,
-    /// How much of the target's name is in the holder's.
+    /// How much of the target's name is in the holder's: of its collection's, or of its own.
     name: f64,
+    /// How much of the name of the target's collection is in the holder's.
+    of_collection: f64,
     surprise: f64,
     score: f64,
     pub(super) told: Option<Told>,
+    /// Whether the holder's name is that of the collection, and no more.
+    is_exact: bool,
     /// Whether no other target has all of the values.
     is_only: bool,
     /// Whether other fields of the same embedded document are found in the same collection.
@@ -172,7 +176,8 @@ fn candidate(
     surprise: f64,
 ) -> Candidate {
     let (from, to) = (&columns[holder], &columns[target]);
-    let of_collection = names::share(&from.words, &names::words(&collected[to.collection].facts.name));
+    let of_target = names::words(&collected[to.collection].facts.name);
+    let of_collection = names::share(&from.words, &of_target);
     let of_path = names::share(&from.words, &to.words);
     let name = of_collection.max(of_path);
     let declared = if to.is_id() {
@@ -190,9 +195,11 @@ fn candidate(
         share,
         found,
         name,
+        of_collection,
         surprise,
         score: share + 0.3 * of_collection.max(0.7 * of_path) + declared + covered,
         told: None,
+        is_exact: !from.words.is_empty() && from.words == of_target,
         is_only: false,
         has_neighbours: false,
     }
@@ -292,12 +299,13 @@ fn is_accepted_with(candidate: &Candidate, columns: &[Column<'_>], surprise: f64
             let spread = (from_greatest - from_least) / (greatest - least).max(1.0);
             let last = from.path.names().next_back().unwrap_or_default();
             let is_key = names::is_of_key(last) || names::words(last) == from.words;
-            let is_named =
-                candidate.name >= 0.5 && is_key && candidate.found >= 3 && (0.2..=1.0).contains(&spread);
+            let is_told = candidate.name >= 0.5 && is_key && candidate.found >= 3;
+            // `language_id` of `languages` says it also where all documents have the same one.
+            let is_named = (is_told && (0.2..=1.0).contains(&spread)) || (candidate.is_exact && is_key);
             // A list of many of the numbers of one collection, and of no other.
             let covered = candidate.found as f64 / to.distinct.max(1) as f64;
             let is_list =
-                !from.path.is_single() && candidate.is_only && candidate.found >= 20 && covered >= 0.6;
+                from.path.parent().is_none() && candidate.is_only && candidate.found >= 20 && covered >= 0.6;
             candidate.share >= 0.95 && (is_named || is_list)
         }
     }
@@ -360,10 +368,18 @@ fn of_neighbours(chosen: Vec<Candidate>, columns: &[Column<'_>]) -> Vec<Candidat
                 || is_accepted_with(candidate, columns, alone(candidate, columns).max(together))
         };
         // The neighbours of one that is accepted are found in the same document, also where more of them dangle.
-        let is_one = !parent.is_empty() && group.iter().any(is_enough);
+        let enough: HashSet<usize> = group
+            .iter()
+            .filter(|candidate| is_enough(candidate))
+            .map(|candidate| candidate.target)
+            .collect();
+        let is_beside = |candidate: &Candidate| {
+            let is_other = !enough.is_empty() && !enough.contains(&candidate.target);
+            !parent.is_empty() && is_other && candidate.share >= SHARE_BY_NAME
+        };
         let accepted: Vec<_> = group
             .into_iter()
-            .filter(|candidate| is_enough(candidate) || (is_one && candidate.share >= SHARE_BY_NAME))
+            .filter(|candidate| is_enough(candidate) || is_beside(candidate))
             .collect();
         let Some(best) = accepted
             .iter()
@@ -411,10 +427,11 @@ fn rank(candidate: &Candidate, columns: &[Column<'_>]) -> f64 {
     let (from, to) = (&columns[candidate.holder], &columns[candidate.target]);
     let last = from.path.names().next_back().unwrap_or_default();
     let own = names::words(last);
-    let is_named = f64::from(candidate.name >= 0.99 && own == from.words);
+    // Named after the collection, and not after one of its fields alone.
+    let is_named = f64::from(candidate.of_collection >= 0.99 && from.words.is_subset(&own));
     let by_last = match last.to_ascii_lowercase().as_str() {
-        "_id" | "id" | "index" | "code" | "key" | "slug" | "ref" => 0.3,
         "url" | "href" => -0.2,
+        _ if names::is_of_id(last) => 0.3,
         _ => 0.0,
     };
     let declared = if to.is_id() {

@@ -20,6 +20,8 @@ pub(super) type Holders = HashMap<usize, HashMap<u64, Vec<usize>>>;
 pub(super) struct Second {
     pub(super) copies: Vec<Copied>,
     pub(super) two_way: Vec<TwoWay>,
+    /// References that are copies beside another reference.
+    pub(super) copied: BTreeSet<usize>,
     /// The holders of each reference.
     pub(super) holders: Holders,
 }
@@ -88,6 +90,8 @@ pub(super) async fn pass(
             second.holders.insert(reference.id, holders);
         }
     }
+    second.copied = copies::references_that_are_copied(&second.copies, references, collected);
+    second.copies.retain(|copied| !second.copied.contains(&copied.by));
     copies::keep_best(&mut second.copies, references);
     second.two_way = links::find(&references[..sure], &lookups, collected, shown);
     Ok(second)

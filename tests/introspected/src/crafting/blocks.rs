@@ -33,10 +33,14 @@ pub struct Block {
     #[field(name = "stackSize")]
     pub stack_size: i32,
     pub diggable: bool,
+    // Its values: "mineable/pickaxe" (375), "mineable/axe" (246), "default" (227), "plant;mineable/axe"
+    // (46), "mineable/shovel" (36), "plant" (26), "wool" (16), "mineable/hoe" (15),
+    // "leaves;mineable/hoe" (10), "gourd;mineable/axe" (3), "vine_or_glow_lichen;plant;mineable/axe"
+    // (2), "coweb" (1).
     // Refers to `materials.name`: 1003 of 1003 were found. With a unique index on `name` of `materials`
     // it can be declared: `#[reference(by = name)]`. 12 of 12 distinct values were found, and the name
     // says it.
-    pub material: BlockMaterial,
+    pub material: String,
     pub transparent: bool,
     #[field(name = "emitLight")]
     pub emit_light: i32,
@@ -63,35 +67,6 @@ pub struct Block {
     pub drops: Vec<Ref<Item>>,
     #[field(name = "boundingBox")]
     pub bounding_box: BlockBoundingBox,
-}
-
-/// `material` of `blocks`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockMaterial {
-    #[embed(name = "coweb")]
-    Coweb,
-    #[embed(name = "default")]
-    Default,
-    #[embed(name = "gourd;mineable/axe")]
-    GourdMineableAxe,
-    #[embed(name = "leaves;mineable/hoe")]
-    LeavesMineableHoe,
-    #[embed(name = "mineable/axe")]
-    MineableAxe,
-    #[embed(name = "mineable/hoe")]
-    MineableHoe,
-    #[embed(name = "mineable/pickaxe")]
-    MineablePickaxe,
-    #[embed(name = "mineable/shovel")]
-    MineableShovel,
-    #[embed(name = "plant")]
-    Plant,
-    #[embed(name = "plant;mineable/axe")]
-    PlantMineableAxe,
-    #[embed(name = "vine_or_glow_lichen;plant;mineable/axe")]
-    VineOrGlowLichenPlantMineableAxe,
-    #[embed(name = "wool")]
-    Wool,
 }
 
 /// `states[].type` of `blocks`.

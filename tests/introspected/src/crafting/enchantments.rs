@@ -27,7 +27,7 @@ pub struct Enchantment {
     // A link in both directions: 34 pairs agree. `inverse = …` would keep both sides equal.
     #[embed(max = 10)]
     pub exclude: Vec<String>,
-    pub category: EnchantmentCategory,
+    pub category: Category,
     pub weight: i32,
     pub tradeable: bool,
     pub discoverable: bool,
@@ -42,7 +42,7 @@ pub struct EnchantmentMinCost {
 
 /// `category` of `enchantments`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EnchantmentCategory {
+pub enum Category {
     #[embed(name = "armor")]
     Armor,
     #[embed(name = "armor_chest")]

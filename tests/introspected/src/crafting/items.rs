@@ -1,6 +1,6 @@
 //! The collection `items`.
 
-use super::EnchantmentCategory;
+use super::Category;
 use odm::prelude::*;
 
 /// A document of `items`: 1255 were counted. Half of them have up to 95 bytes, the largest has 436.
@@ -24,7 +24,7 @@ pub struct Item {
     // found, and the name says it.
     #[embed(max = 10)]
     #[field(name = "enchantCategories", skip_none)]
-    pub enchant_categories: Option<Vec<EnchantmentCategory>>,
+    pub enchant_categories: Option<Vec<Category>>,
     // Missing in 1198 of 1255.
     // Items: at most 11; half have up to 1, 99 of 100 up to 11.
     // Refers to `items.name`: 127 of 127 were found. 21 of 21 distinct values were found.

@@ -1,6 +1,6 @@
 //! The collection `deliveries`.
 
-use super::{Account, AccountType, Integer, OrNull, Repository};
+use super::{Account, Integer, OrNull, Repository};
 use odm::bson::Bson;
 use odm::prelude::*;
 
@@ -57,7 +57,7 @@ pub struct Delivery {
     pub requested_action: Option<DeliveryRequestedAction>,
     // Missing in 320 of 329.
     #[field(skip_none)]
-    pub check_suite: Option<DeliveryCheckSuite2>,
+    pub check_suite: Option<DeliveryCheckSuite>,
     // Missing in 316 of 329.
     #[field(skip_none)]
     pub alert: Option<DeliveryAlert>,
@@ -78,7 +78,7 @@ pub struct Delivery {
     // Missing in 326 of 329, null in 1.
     #[field(default)]
     #[serde(skip_serializing_if = "OrNull::is_missing")]
-    pub requester: OrNull<DeliveryDismissedBy>,
+    pub requester: OrNull<DeliveryAppOwner>,
     // Missing in 291 of 329.
     #[field(skip_none)]
     pub issue: Option<DeliveryIssue>,
@@ -96,13 +96,13 @@ pub struct Delivery {
     pub old_answer: Option<DeliveryAnswer>,
     // Missing in 320 of 329.
     #[field(skip_none)]
-    pub milestone: Option<DeliveryMilestone2>,
+    pub milestone: Option<DeliveryMilestone>,
     // Missing in 324 of 329.
     #[field(skip_none)]
     pub scope: Option<DeliveryScope>,
     // Missing in 320 of 329.
     #[field(skip_none)]
-    pub member: Option<DeliveryMember>,
+    pub member: Option<AccountEntry>,
     // Missing in 315 of 329.
     #[field(skip_none)]
     pub team: Option<DeliveryTeam>,
@@ -123,13 +123,13 @@ pub struct Delivery {
     pub invitation: Option<DeliveryInvitation>,
     // Missing in 328 of 329.
     #[field(skip_none)]
-    pub user: Option<DeliveryDismissedBy>,
+    pub user: Option<DeliveryAppOwner>,
     // Missing in 325 of 329.
     #[field(skip_none)]
-    pub blocked_user: Option<DeliveryDismissedBy>,
+    pub blocked_user: Option<DeliveryAppOwner>,
     // Missing in 326 of 329.
     #[field(skip_none)]
-    pub package: Option<DeliveryPackage2>,
+    pub package: Option<DeliveryPackage>,
     // Missing in 326 of 329.
     #[field(skip_none)]
     pub build: Option<DeliveryBuild>,
@@ -147,13 +147,13 @@ pub struct Delivery {
     pub review: Option<DeliveryReview>,
     // Missing in 288 of 329.
     #[field(skip_none)]
-    pub pull_request: Option<DeliveryPullRequest2>,
+    pub pull_request: Option<DeliveryPullRequest>,
     // Missing in 312 of 329.
     #[field(skip_none)]
-    pub label: Option<DeliveryLabel2>,
+    pub label: Option<DeliveryLabel>,
     // Missing in 320 of 329.
     #[field(skip_none)]
-    pub assignee: Option<DeliveryAssignee>,
+    pub assignee: Option<DeliveryAppOwner>,
     // Missing in 326 of 329.
     #[field(skip_none)]
     pub thread: Option<DeliveryThread>,
@@ -169,7 +169,7 @@ pub struct Delivery {
     pub status: Option<String>,
     // Missing in 325 of 329.
     #[field(skip_none)]
-    pub security_advisory: Option<DeliverySecurityAdvisory2>,
+    pub security_advisory: Option<DeliverySecurityAdvisory>,
     // Missing in 325 of 329.
     #[field(skip_none)]
     pub sponsorship: Option<DeliverySponsorship>,
@@ -188,7 +188,7 @@ pub struct Delivery {
     pub project_column: Option<DeliveryProjectColumn>,
     // Missing in 316 of 329.
     #[field(skip_none)]
-    pub release: Option<DeliveryRelease2>,
+    pub release: Option<DeliveryRelease>,
     // Missing in 326 of 329, null in 1.
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     #[field(default)]
@@ -208,7 +208,7 @@ pub struct Delivery {
     pub state: Option<String>,
     // Missing in 325 of 329.
     #[field(skip_none)]
-    pub commit: Option<DeliveryCommit2>,
+    pub commit: Option<DeliveryCommit>,
     // Missing in 325 of 329.
     // Items: at most 3; half have up to 3, 99 of 100 up to 3.
     #[embed(max = 10)]
@@ -245,7 +245,7 @@ pub struct Delivery {
     pub pusher_type: Option<DeliveryPusherType>,
     // Missing in 321 of 329.
     #[field(skip_none)]
-    pub before: Option<DeliveryBefore2>,
+    pub before: Option<DeliveryBefore>,
     // Missing in 321 of 329.
     #[field(skip_none)]
     pub after: Option<DeliveryAfter>,
@@ -270,20 +270,20 @@ pub struct Delivery {
     // Items: at most 1; half have up to 0, 99 of 100 up to 1.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub commits: Option<Vec<DeliveryCommit3>>,
+    pub commits: Option<Vec<DeliveryCommit2>>,
     // Missing in 322 of 329, null in 4.
     #[field(default)]
     #[serde(skip_serializing_if = "OrNull::is_missing")]
-    pub head_commit: OrNull<DeliveryCommit3>,
+    pub head_commit: OrNull<DeliveryCommit2>,
     // Missing in 321 of 329.
     #[field(skip_none)]
     pub workflow_job: Option<DeliveryWorkflowJob>,
     // Missing in 320 of 329.
     #[field(skip_none)]
-    pub deployment: Option<DeliveryDeployment2>,
+    pub deployment: Option<DeliveryDeployment>,
     // Missing in 49 of 329.
     #[field(skip_none)]
-    pub repository: Option<DeliveryRepository2>,
+    pub repository: Option<DeliveryRepository>,
     // Missing in 209 of 329.
     #[field(skip_none)]
     pub organization: Option<DeliveryOrganization>,
@@ -292,7 +292,7 @@ pub struct Delivery {
     pub pusher: Option<DeliveryPusher>,
     // Missing in 4 of 329.
     #[field(skip_none)]
-    pub sender: Option<DeliverySender>,
+    pub sender: Option<DeliveryUser>,
     // Missing in 196 of 329.
     #[field(skip_none)]
     pub installation: Option<DeliveryInstallation>,
@@ -319,15 +319,15 @@ pub struct Delivery {
     // Items: always 1.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub reviewers: Option<Vec<DeliveryReviewer2>>,
+    pub reviewers: Option<Vec<DeliveryReviewer>>,
     // Missing in 328 of 329.
     #[field(skip_none)]
-    pub requestor: Option<DeliveryDismissedBy>,
+    pub requestor: Option<DeliveryAppOwner>,
     // Missing in 324 of 329.
     // Items: always 1.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub repositories: Option<Vec<DeliveryRepository3>>,
+    pub repositories: Option<Vec<DeliveryRepository2>>,
     // Missing in 326 of 329.
     #[field(skip_none)]
     pub repository_selection: Option<String>,
@@ -335,12 +335,12 @@ pub struct Delivery {
     // Items: at most 1; half have up to 1, 99 of 100 up to 1.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub repositories_added: Option<Vec<DeliveryRepositoriesAdded>>,
+    pub repositories_added: Option<Vec<DeliveryRepository2>>,
     // Missing in 326 of 329.
     // Items: at most 1; half have up to 0, 99 of 100 up to 1.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub repositories_removed: Option<Vec<DeliveryRepositoriesAdded>>,
+    pub repositories_removed: Option<Vec<DeliveryRepository2>>,
     // Missing in 325 of 329.
     #[field(skip_none)]
     pub marketplace_purchase: Option<DeliveryMarketplacePurchase>,
@@ -352,7 +352,7 @@ pub struct Delivery {
     pub build_id: Option<i32>,
     // Missing in 327 of 329.
     #[field(skip_none)]
-    pub requested_reviewer: Option<DeliveryDismissedBy>,
+    pub requested_reviewer: Option<DeliveryAppOwner>,
     // Missing in 325 of 329.
     #[field(skip_none)]
     pub status_id: Option<i64>,
@@ -602,20 +602,9 @@ pub enum DeliveryCheckRunName {
     Randscape,
 }
 
-/// `check_run.check_suite.head_branch` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryHeadBranch {
-    #[embed(name = "changes")]
-    Changes,
-    #[embed(name = "master")]
-    Master,
-    #[embed(name = "miniak/event-process-id")]
-    MiniakEventProcessId,
-}
-
 /// `check_run.check_suite.before` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryBefore {
+pub enum DeliveryBefore2 {
     #[embed(name = "0cac7e27ee4c1d949ae4418899e5d5f206e393f6")]
     N0cac7e27ee4c1d949ae4418899e5d5f206e393f6,
     #[embed(name = "146e867f55c26428e5f9fade55a9bbf5e95a7912")]
@@ -624,47 +613,21 @@ pub enum DeliveryBefore {
     N6113728f27ae82c7b1a177c8d03f9e96e0adf246,
 }
 
-/// `check_run.check_suite.pull_requests[].head.ref` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRef {
-    #[embed(name = "changes")]
-    Changes,
-    #[embed(name = "miniak/event-process-id")]
-    MiniakEventProcessId,
-}
-
-/// `check_run.check_suite.pull_requests[].head.sha` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliverySha {
-    #[embed(name = "5bd5f196a46b8222fb7484f05faba41a73cf34bd")]
-    N5bd5f196a46b8222fb7484f05faba41a73cf34bd,
-    #[embed(name = "ec26c3e57ca3a959ca5aad62de7213c562f8c821")]
-    Ec26c3e57ca3a959ca5aad62de7213c562f8c821,
-}
-
-/// `check_run.check_suite.pull_requests[].head.repo.name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRepoName {
-    #[embed(name = "Hello-World")]
-    HelloWorld,
-    #[embed(name = "electron")]
-    Electron,
-}
-
 /// `check_run.check_suite.pull_requests[].head.repo` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryRepo {
+pub struct DeliveryHeadRepo {
     pub id: i32,
-    pub name: DeliveryRepoName,
+    pub name: String,
 }
 
 /// `check_run.check_suite.pull_requests[].head` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryHead {
+pub struct DeliveryPullRequestHead {
+    // Its values: "changes" (6), "miniak/event-process-id" (1).
     #[field(name = "ref")]
-    pub ref_: DeliveryRef,
-    pub sha: DeliverySha,
-    pub repo: DeliveryRepo,
+    pub ref_: String,
+    pub sha: String,
+    pub repo: DeliveryHeadRepo,
 }
 
 /// `check_run.check_suite.pull_requests[].base.ref` of `deliveries`.
@@ -674,36 +637,18 @@ pub enum DeliveryBaseRef {
     Master,
 }
 
-/// `check_run.check_suite.pull_requests[].base.sha` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryBaseSha {
-    #[embed(name = "45eee468647309e9e6cdb2a88a3b460a59771fef")]
-    N45eee468647309e9e6cdb2a88a3b460a59771fef,
-    #[embed(name = "f95f852bd8fca8fcc58a9a2d6c842781e32a215e")]
-    F95f852bd8fca8fcc58a9a2d6c842781e32a215e,
-}
-
-/// `check_run.check_suite.pull_requests[].base` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryBase {
-    #[field(name = "ref")]
-    pub ref_: DeliveryBaseRef,
-    pub sha: DeliveryBaseSha,
-    pub repo: DeliveryRepo,
-}
-
 /// `check_run.check_suite.pull_requests[]` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPullRequest {
+pub struct DeliveryCheckSuitePullRequest {
     pub id: i32,
     pub number: i32,
-    pub head: DeliveryHead,
-    pub base: DeliveryBase,
+    pub head: DeliveryPullRequestHead,
+    pub base: DeliveryPullRequestHead,
 }
 
 /// `check_run.check_suite.deployment` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryDeployment {
+pub struct DeliveryCheckSuiteDeployment {
     pub id: i32,
     pub task: String,
     pub original_environment: String,
@@ -716,13 +661,17 @@ pub struct DeliveryDeployment {
 
 /// `check_run.check_suite.app.owner.type` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryType {
+pub enum Type {
+    Bot,
     Organization,
+    User,
 }
 
 /// `check_run.check_suite.app.owner` of `deliveries`.
+// Documents have these fields in several orders: they are written in this one where the whole
+// document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryOwner {
+pub struct AccountEntry {
     // Its values: "Octocoders" (6), "github" (2), "electron" (1).
     // A copy: 9 equal `accounts.login`. 9 of 9 are equal; 3 distinct values, the commonest has 67 %.
     #[denormalize(from = id.login)]
@@ -733,7 +682,7 @@ pub struct DeliveryOwner {
     // Perhaps a copy: 9 equal `accounts.type`. The values are too few to tell a copy from chance. 9 of
     // 9 are equal; 1 distinct values, the commonest has 100 %.
     #[field(name = "type")]
-    pub type_: DeliveryType,
+    pub type_: Type,
     // Perhaps a copy: 9 equal `accounts.site_admin`. The values are too few to tell a copy from chance.
     // 9 of 9 are equal; 1 distinct values, the commonest has 100 %.
     pub site_admin: bool,
@@ -741,7 +690,7 @@ pub struct DeliveryOwner {
 
 /// `check_run.check_suite.app.name` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryAppName {
+pub enum DeliveryName4 {
     #[embed(name = "Electron Cation")]
     ElectronCation,
     #[embed(name = "Super Duper")]
@@ -752,13 +701,13 @@ pub enum DeliveryAppName {
 
 /// `check_run.check_suite.app` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryApp {
+pub struct DeliveryCheckSuiteApp {
     pub id: i32,
     // Missing in 7 of 9.
     #[field(skip_none)]
     pub slug: Option<String>,
-    pub owner: DeliveryOwner,
-    pub name: DeliveryAppName,
+    pub owner: AccountEntry,
+    pub name: DeliveryName4,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -767,22 +716,23 @@ pub struct DeliveryApp {
 
 /// `check_run.check_suite` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryCheckSuite {
+pub struct DeliveryCheckRunCheckSuite {
     pub id: i32,
-    pub head_branch: DeliveryHeadBranch,
+    // Its values: "changes" (6), "master" (2), "miniak/event-process-id" (1).
+    pub head_branch: String,
     pub head_sha: DeliveryHeadSha,
     pub status: DeliveryStatus,
     // Null in 5 of 9.
     pub conclusion: Option<String>,
-    pub before: DeliveryBefore,
+    pub before: DeliveryBefore2,
     pub after: DeliveryHeadSha,
     // Items: at most 1; half have up to 1, 99 of 100 up to 1.
     #[embed(max = 10)]
-    pub pull_requests: Vec<DeliveryPullRequest>,
+    pub pull_requests: Vec<DeliveryCheckSuitePullRequest>,
     // Missing in 8 of 9.
     #[field(skip_none)]
-    pub deployment: Option<DeliveryDeployment>,
-    pub app: DeliveryApp,
+    pub deployment: Option<DeliveryCheckSuiteDeployment>,
+    pub app: DeliveryCheckSuiteApp,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -816,18 +766,18 @@ pub struct DeliveryCheckRun {
     pub name: DeliveryCheckRunName,
     // Missing in 1 of 10.
     #[field(skip_none)]
-    pub check_suite: Option<DeliveryCheckSuite>,
+    pub check_suite: Option<DeliveryCheckRunCheckSuite>,
     // Missing in 1 of 10.
     #[field(skip_none)]
-    pub app: Option<DeliveryApp>,
+    pub app: Option<DeliveryCheckSuiteApp>,
     // Missing in 1 of 10.
     // Items: at most 1; half have up to 1, 99 of 100 up to 1.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub pull_requests: Option<Vec<DeliveryPullRequest>>,
+    pub pull_requests: Option<Vec<DeliveryCheckSuitePullRequest>>,
     // Missing in 9 of 10.
     #[field(skip_none)]
-    pub deployment: Option<DeliveryDeployment>,
+    pub deployment: Option<DeliveryCheckSuiteDeployment>,
 }
 
 /// `requested_action` of `deliveries`.
@@ -838,7 +788,7 @@ pub struct DeliveryRequestedAction {
 
 /// `check_suite.head_branch` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryCheckSuiteHeadBranch {
+pub enum DeliveryHeadBranch {
     #[embed(name = "changes")]
     Changes,
     #[embed(name = "main")]
@@ -879,87 +829,28 @@ pub enum DeliveryCheckSuiteBefore {
     N6113728f27ae82c7b1a177c8d03f9e96e0adf246,
 }
 
-/// `check_suite.pull_requests[].head.ref` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryHeadRef {
-    #[embed(name = "changes")]
-    Changes,
-}
-
 /// `check_suite.pull_requests[].head.sha` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryHeadSha2 {
+pub enum DeliverySha3 {
     #[embed(name = "ec26c3e57ca3a959ca5aad62de7213c562f8c821")]
     Ec26c3e57ca3a959ca5aad62de7213c562f8c821,
 }
 
-/// `check_suite.pull_requests[].head.repo.name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRepoName2 {
-    #[embed(name = "Hello-World")]
-    HelloWorld,
-}
-
-/// `check_suite.pull_requests[].head.repo` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryHeadRepo {
-    pub id: i32,
-    pub name: DeliveryRepoName2,
-}
-
-/// `check_suite.pull_requests[].head` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPullRequestHead {
-    #[field(name = "ref")]
-    pub ref_: DeliveryHeadRef,
-    pub sha: DeliveryHeadSha2,
-    pub repo: DeliveryHeadRepo,
-}
-
-/// `check_suite.pull_requests[].base.sha` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryBaseSha2 {
-    #[embed(name = "f95f852bd8fca8fcc58a9a2d6c842781e32a215e")]
-    F95f852bd8fca8fcc58a9a2d6c842781e32a215e,
-}
-
-/// `check_suite.pull_requests[].base` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPullRequestBase {
-    #[field(name = "ref")]
-    pub ref_: DeliveryBaseRef,
-    pub sha: DeliveryBaseSha2,
-    pub repo: DeliveryHeadRepo,
-}
-
-/// `check_suite.pull_requests[]` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryCheckSuitePullRequest {
-    pub id: i32,
-    pub number: i32,
-    pub head: DeliveryPullRequestHead,
-    pub base: DeliveryPullRequestBase,
-}
-
-/// `check_suite.app.owner.login` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryLogin {
-    Octocoders,
-}
-
 /// `check_suite.app.owner` of `deliveries`.
+// Documents have these fields in several orders: they are written in this one where the whole
+// document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryAppOwner {
     // Perhaps a copy: 9 equal `accounts.login`. `check_suite.app.owner.id` is not declared as a
     // reference. 9 of 9 are equal; 1 distinct values, the commonest has 100 %.
-    pub login: DeliveryLogin,
+    pub login: String,
     // Perhaps refers to `accounts._id`: 9 of 9 were found. The data alone do not prove it. 1 of 1
     // distinct values were found.
     pub id: i32,
     // Perhaps a copy: 9 equal `accounts.type`. `check_suite.app.owner.id` is not declared as a
     // reference. 9 of 9 are equal; 1 distinct values, the commonest has 100 %.
     #[field(name = "type")]
-    pub type_: DeliveryType,
+    pub type_: String,
     // Perhaps a copy: 9 equal `accounts.site_admin`. `check_suite.app.owner.id` is not declared as a
     // reference. 9 of 9 are equal; 1 distinct values, the commonest has 100 %.
     pub site_admin: bool,
@@ -967,20 +858,20 @@ pub struct DeliveryAppOwner {
 
 /// `check_suite.app.name` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryAppName2 {
+pub enum DeliveryAppName {
     #[embed(name = "octocoders-linter")]
     OctocodersLinter,
 }
 
 /// `check_suite.app` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryCheckSuiteApp {
+pub struct DeliveryApp {
     pub id: i32,
     // Missing in 8 of 9.
     #[field(skip_none)]
     pub slug: Option<String>,
     pub owner: DeliveryAppOwner,
-    pub name: DeliveryAppName2,
+    pub name: DeliveryAppName,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -996,38 +887,12 @@ pub enum DeliveryTreeId {
     C3e6e174b68ce629340ca817d52393dcf0aed707,
 }
 
-/// `check_suite.head_commit.author.name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryAuthorName {
-    Codertocat,
-    #[embed(name = "github-actions[bot]")]
-    GithubActionsBot,
-}
-
 /// `check_suite.head_commit.author` of `deliveries`.
 // 2 kinds of documents, told by `name`: Codertocat (8): no fields of its own; github-actions[bot]
 // (1): always `username`. An enum with `tag` would have a variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryAuthor {
-    pub name: DeliveryAuthorName,
-    // Missing in 8 of 9.
-    #[field(skip_none)]
-    pub username: Option<String>,
-}
-
-/// `check_suite.head_commit.committer.name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryCommitterName {
-    Codertocat,
-    GitHub,
-}
-
-/// `check_suite.head_commit.committer` of `deliveries`.
-// 2 kinds of documents, told by `name`: Codertocat (8): no fields of its own; GitHub (1): always
-// `username`. An enum with `tag` would have a variant for each.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryCommitter {
-    pub name: DeliveryCommitterName,
+    pub name: String,
     // Missing in 8 of 9.
     #[field(skip_none)]
     pub username: Option<String>,
@@ -1041,14 +906,14 @@ pub struct DeliveryHeadCommit {
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub timestamp: String,
     pub author: DeliveryAuthor,
-    pub committer: DeliveryCommitter,
+    pub committer: DeliveryAuthor,
 }
 
 /// `check_suite` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryCheckSuite2 {
+pub struct DeliveryCheckSuite {
     pub id: i32,
-    pub head_branch: DeliveryCheckSuiteHeadBranch,
+    pub head_branch: DeliveryHeadBranch,
     pub head_sha: DeliveryCheckSuiteHeadSha,
     pub status: DeliveryCheckSuiteStatus,
     // Null in 3 of 9.
@@ -1058,20 +923,13 @@ pub struct DeliveryCheckSuite2 {
     // Items: at most 1; half have up to 1, 99 of 100 up to 1.
     #[embed(max = 10)]
     pub pull_requests: Vec<DeliveryCheckSuitePullRequest>,
-    pub app: DeliveryCheckSuiteApp,
+    pub app: DeliveryApp,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub updated_at: String,
     pub latest_check_runs_count: i32,
     pub head_commit: DeliveryHeadCommit,
-}
-
-/// `alert.instances[].environment` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryEnvironment {
-    #[embed(name = "{}")]
-    N,
 }
 
 /// `alert.instances[].location` of `deliveries`.
@@ -1090,7 +948,7 @@ pub struct DeliveryInstance {
     #[field(name = "ref")]
     pub ref_: String,
     pub analysis_key: String,
-    pub environment: DeliveryEnvironment,
+    pub environment: String,
     pub state: String,
     // Missing in 3 of 6.
     #[field(skip_none)]
@@ -1116,19 +974,9 @@ pub enum DeliveryState {
     Open,
 }
 
-/// `alert.dismissed_by` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryDismissedBy {
-    pub login: String,
-    pub id: i32,
-    #[field(name = "type")]
-    pub type_: String,
-    pub site_admin: bool,
-}
-
 /// `alert.dependency.package` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPackage {
+pub struct DeliveryDependencyPackage {
     pub ecosystem: String,
     pub name: String,
 }
@@ -1136,56 +984,31 @@ pub struct DeliveryPackage {
 /// `alert.dependency` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryDependency {
-    pub package: DeliveryPackage,
+    pub package: DeliveryDependencyPackage,
     pub manifest_path: String,
     pub scope: String,
 }
 
-/// `alert.security_advisory.vulnerabilities[].package.ecosystem` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryEcosystem {
-    #[embed(name = "npm")]
-    Npm,
-    #[embed(name = "pip")]
-    Pip,
-}
-
-/// `alert.security_advisory.vulnerabilities[].package.name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryPackageName {
-    #[embed(name = "ansible")]
-    Ansible,
-    #[embed(name = "semver")]
-    Semver,
-}
-
-/// `alert.security_advisory.vulnerabilities[].package` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryVulnerabilitiePackage {
-    pub ecosystem: DeliveryEcosystem,
-    pub name: DeliveryPackageName,
-}
-
 /// `alert.security_advisory.vulnerabilities[].severity` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliverySeverity {
+pub enum DeliverySeverity2 {
     #[embed(name = "medium")]
     Medium,
 }
 
 /// `alert.security_advisory.vulnerabilities[].first_patched_version` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryFirstPatchedVersion {
+pub struct DeliveryFirstPatchedVersion2 {
     pub identifier: String,
 }
 
 /// `alert.security_advisory.vulnerabilities[]` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryVulnerabilitie {
-    pub package: DeliveryVulnerabilitiePackage,
-    pub severity: DeliverySeverity,
+pub struct DeliverySecurityAdvisoryVulnerabilitie {
+    pub package: DeliveryDependencyPackage,
+    pub severity: DeliverySeverity2,
     pub vulnerable_version_range: String,
-    pub first_patched_version: DeliveryFirstPatchedVersion,
+    pub first_patched_version: DeliveryFirstPatchedVersion2,
 }
 
 /// `alert.security_advisory.cvss` of `deliveries`.
@@ -1225,12 +1048,12 @@ pub struct DeliveryIdentifier {
 // Documents have these fields in several orders: they are written in this one where the whole
 // document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliverySecurityAdvisory {
+pub struct DeliveryAlertSecurityAdvisory {
     pub ghsa_id: String,
     pub cve_id: String,
     // Items: at most 3; half have up to 3, 99 of 100 up to 3.
     #[embed(max = 10)]
-    pub vulnerabilities: Vec<DeliveryVulnerabilitie>,
+    pub vulnerabilities: Vec<DeliverySecurityAdvisoryVulnerabilitie>,
     pub severity: String,
     pub cvss: DeliveryCvss,
     // Items: always 1.
@@ -1253,22 +1076,22 @@ pub struct DeliverySecurityAdvisory {
 
 /// `alert.security_vulnerability.first_patched_version` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliverySecurityVulnerabilityFirstPatchedVersion {
+pub struct DeliveryFirstPatchedVersion {
     pub identifier: String,
 }
 
 /// `alert.security_vulnerability` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliverySecurityVulnerability {
-    pub package: DeliveryPackage,
+    pub package: DeliveryDependencyPackage,
     pub severity: String,
     pub vulnerable_version_range: String,
-    pub first_patched_version: DeliverySecurityVulnerabilityFirstPatchedVersion,
+    pub first_patched_version: DeliveryFirstPatchedVersion,
 }
 
 /// `alert.rule.severity` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRuleSeverity {
+pub enum DeliverySeverity {
     #[embed(name = "error")]
     Error,
     #[embed(name = "note")]
@@ -1289,7 +1112,7 @@ pub struct DeliveryTagList {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryAlertRule {
     pub id: String,
-    pub severity: DeliveryRuleSeverity,
+    pub severity: DeliverySeverity,
     // Missing in 3 of 6.
     #[field(skip_none)]
     pub name: Option<String>,
@@ -1312,22 +1135,6 @@ pub struct DeliveryTool {
     // Null in 6 of 6.
     // Nothing but null was found, so that the type of its values is a guess.
     pub version: Option<String>,
-}
-
-/// `alert.most_recent_instance` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryMostRecentInstance {
-    #[field(name = "ref")]
-    pub ref_: String,
-    pub analysis_key: String,
-    pub environment: String,
-    pub state: String,
-    pub commit_sha: String,
-    pub location: DeliveryLocation,
-    // Only empty arrays were found.
-    // Items: always 0.
-    #[field(opaque)]
-    pub classifications: Vec<Bson>,
 }
 
 /// `alert` of `deliveries`.
@@ -1362,13 +1169,13 @@ pub struct DeliveryAlert {
     // Missing in 4 of 13, null in 8.
     #[field(default)]
     #[serde(skip_serializing_if = "OrNull::is_missing")]
-    pub dismissed_by: OrNull<DeliveryDismissedBy>,
+    pub dismissed_by: OrNull<DeliveryAppOwner>,
     // Missing in 10 of 13.
     #[field(skip_none)]
     pub dependency: Option<DeliveryDependency>,
     // Missing in 10 of 13.
     #[field(skip_none)]
-    pub security_advisory: Option<DeliverySecurityAdvisory>,
+    pub security_advisory: Option<DeliveryAlertSecurityAdvisory>,
     // Missing in 10 of 13.
     #[field(skip_none)]
     pub security_vulnerability: Option<DeliverySecurityVulnerability>,
@@ -1395,7 +1202,7 @@ pub struct DeliveryAlert {
     pub ghsa_id: Option<String>,
     // Missing in 12 of 13.
     #[field(skip_none)]
-    pub dismisser: Option<DeliveryDismissedBy>,
+    pub dismisser: Option<DeliveryAppOwner>,
     // Missing in 12 of 13.
     #[field(skip_none)]
     pub dismiss_reason: Option<String>,
@@ -1416,7 +1223,7 @@ pub struct DeliveryAlert {
     pub tool: Option<DeliveryTool>,
     // Missing in 12 of 13.
     #[field(skip_none)]
-    pub most_recent_instance: Option<DeliveryMostRecentInstance>,
+    pub most_recent_instance: Option<DeliveryInstance>,
     // Missing in 10 of 13, null in 3.
     // Nothing but null was found, so that the type of its values is a guess.
     #[field(default)]
@@ -1449,7 +1256,7 @@ pub struct DeliveryKey {
 pub struct DeliveryDeploymentStatus {
     pub id: i32,
     pub state: String,
-    pub creator: DeliveryDismissedBy,
+    pub creator: DeliveryAppOwner,
     pub environment: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
@@ -1464,7 +1271,7 @@ pub struct DeliveryForkee {
     pub name: String,
     pub full_name: String,
     pub private: bool,
-    pub owner: DeliveryDismissedBy,
+    pub owner: DeliveryAppOwner,
     pub fork: bool,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
@@ -1494,7 +1301,8 @@ pub struct DeliveryForkee {
     pub open_issues: i32,
     pub watchers: i32,
     pub default_branch: String,
-    pub public: bool,
+    #[field(skip_none)]
+    pub public: Option<bool>,
     // Missing in 1 of 3.
     #[field(skip_none)]
     pub is_template: Option<bool>,
@@ -1522,18 +1330,46 @@ pub struct DeliveryPage {
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryUserLogin {
     Codertocat,
+    Octocoders,
+    #[embed(name = "codebytere")]
+    Codebytere,
+    #[embed(name = "github")]
+    Github,
+    #[embed(name = "hacktocat")]
+    Hacktocat,
+    #[embed(name = "ilmax")]
+    Ilmax,
+    #[embed(name = "lineville")]
+    Lineville,
+    #[embed(name = "monalisa")]
+    Monalisa,
     #[embed(name = "octo-org")]
     OctoOrg,
+    #[embed(name = "octocat")]
+    Octocat,
+    #[embed(name = "octocoders-linter[bot]")]
+    OctocodersLinterBot,
+    #[embed(name = "rachmari")]
+    Rachmari,
+    #[embed(name = "renovate[bot]")]
+    RenovateBot,
+    #[embed(name = "username")]
+    Username,
+    #[embed(name = "wolfy1339")]
+    Wolfy1339,
 }
 
 /// `issue.user.type` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryUserType {
+    Bot,
     Organization,
     User,
 }
 
 /// `issue.user` of `deliveries`.
+// Documents have these fields in several orders: they are written in this one where the whole
+// document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryUser {
     // Perhaps a copy: 38 equal `accounts.login`. The values are too few to tell a copy from chance. 38
@@ -1551,26 +1387,12 @@ pub struct DeliveryUser {
     pub site_admin: bool,
 }
 
-/// `issue.labels[].name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryLabelName {
-    #[embed(name = "bug")]
-    Bug,
-}
-
-/// `issue.labels[].color` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryColor {
-    #[embed(name = "d73a4a")]
-    D73a4a,
-}
-
 /// `issue.labels[]` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryLabel {
     pub id: i32,
-    pub name: DeliveryLabelName,
-    pub color: DeliveryColor,
+    pub name: String,
+    pub color: String,
     pub default: bool,
 }
 
@@ -1589,46 +1411,15 @@ pub enum DeliveryAssigneeLogin {
     Codertocat,
 }
 
-/// `issue.assignee.type` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryAssigneeType {
-    User,
-}
-
-/// `issue.assignee` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryAssignee {
-    // Perhaps a copy: 26 equal `accounts.login`. `issue.assignee.id` is not declared as a reference. 26
-    // of 26 are equal; 1 distinct values, the commonest has 100 %.
-    pub login: DeliveryAssigneeLogin,
-    // Perhaps refers to `accounts._id`: 26 of 26 were found. The data alone do not prove it. 1 of 1
-    // distinct values were found.
-    pub id: i32,
-    // Perhaps a copy: 26 equal `accounts.type`. `issue.assignee.id` is not declared as a reference. 26
-    // of 26 are equal; 1 distinct values, the commonest has 100 %.
-    #[field(name = "type")]
-    pub type_: DeliveryAssigneeType,
-    // Perhaps a copy: 26 equal `accounts.site_admin`. `issue.assignee.id` is not declared as a
-    // reference. 26 of 26 are equal; 1 distinct values, the commonest has 100 %.
-    pub site_admin: bool,
-}
-
-/// `issue.milestone.state` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryMilestoneState {
-    #[embed(name = "closed")]
-    Closed,
-}
-
 /// `issue.milestone` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryMilestone {
     pub id: i32,
     pub number: i32,
-    pub creator: DeliveryAssignee,
+    pub creator: DeliveryAppOwner,
     pub open_issues: i32,
     pub closed_issues: i32,
-    pub state: DeliveryMilestoneState,
+    pub state: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -1636,7 +1427,7 @@ pub struct DeliveryMilestone {
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub due_on: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub closed_at: String,
+    pub closed_at: Option<String>,
 }
 
 /// `issue.author_association` of `deliveries`.
@@ -1685,10 +1476,10 @@ pub struct DeliveryIssue {
     // Missing in 2 of 38, null in 10.
     #[field(default)]
     #[serde(skip_serializing_if = "OrNull::is_missing")]
-    pub assignee: OrNull<DeliveryAssignee>,
+    pub assignee: OrNull<DeliveryAppOwner>,
     // Items: at most 1; half have up to 1, 99 of 100 up to 1.
     #[embed(max = 10)]
-    pub assignees: Vec<DeliveryAssignee>,
+    pub assignees: Vec<DeliveryAppOwner>,
     // Null in 12 of 38.
     pub milestone: Option<DeliveryMilestone>,
     pub comments: i32,
@@ -1755,7 +1546,7 @@ pub struct DeliveryComment {
     #[field(skip_none)]
     pub pull_request_review_id: Option<i32>,
     pub id: i32,
-    pub user: DeliveryAssignee,
+    pub user: DeliveryAppOwner,
     // Missing in 13 of 23, null in 4.
     #[field(default)]
     #[serde(skip_serializing_if = "OrNull::is_missing")]
@@ -1795,7 +1586,7 @@ pub struct DeliveryComment {
     pub reactions: Option<DeliveryReaction>,
     // Missing in 18 of 23.
     #[field(skip_none)]
-    pub original_commit_id: Option<DeliveryHeadSha2>,
+    pub original_commit_id: Option<DeliverySha3>,
     // Missing in 19 of 23, null in 4.
     // Nothing but null was found, so that the type of its values is a guess.
     #[field(default)]
@@ -1819,69 +1610,19 @@ pub struct DeliveryComment {
     pub side: Option<String>,
 }
 
-/// `discussion.category.emoji` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryEmoji {
-    #[embed(name = ":pray:")]
-    Pray,
-    #[embed(name = ":raised_hands:")]
-    RaisedHands,
-    #[embed(name = ":speech_balloon:")]
-    SpeechBalloon,
-}
-
-/// `discussion.category.name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryCategoryName {
-    General,
-    #[embed(name = "Q&A")]
-    QA,
-    #[embed(name = "Show and tell")]
-    ShowAndTell,
-}
-
-/// `discussion.category.slug` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliverySlug {
-    #[embed(name = "general")]
-    General,
-    #[embed(name = "q-a")]
-    QA,
-    #[embed(name = "show-and-tell")]
-    ShowAndTell,
-}
-
 /// `discussion.category` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryCategory {
     pub id: i32,
     pub repository_id: i32,
-    pub emoji: DeliveryEmoji,
-    pub name: DeliveryCategoryName,
+    pub emoji: String,
+    pub name: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub updated_at: String,
-    pub slug: DeliverySlug,
+    pub slug: String,
     pub is_answerable: bool,
-}
-
-/// `discussion.user` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryDiscussionUser {
-    // Perhaps a copy: 15 equal `accounts.login`, 4 differ from it. The values are too few to tell a
-    // copy from chance. 15 of 19 are equal; 1 distinct values, the commonest has 100 %.
-    pub login: DeliveryAssigneeLogin,
-    // Refers to `accounts._id`: 19 of 19 were found. 3 of 3 distinct values were found.
-    #[reference(index = false)]
-    pub id: Ref<Account>,
-    // Perhaps a copy: 19 equal `accounts.type`. The values are too few to tell a copy from chance. 19
-    // of 19 are equal; 1 distinct values, the commonest has 100 %.
-    #[field(name = "type")]
-    pub type_: DeliveryAssigneeType,
-    // Perhaps a copy: 19 equal `accounts.site_admin`. The values are too few to tell a copy from
-    // chance. 19 of 19 are equal; 2 distinct values, the commonest has 95 %.
-    pub site_admin: bool,
 }
 
 /// `discussion.state` of `deliveries`.
@@ -1903,10 +1644,10 @@ pub struct DeliveryDiscussion {
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub answer_chosen_at: Option<String>,
     // Null in 18 of 19.
-    pub answer_chosen_by: Option<DeliveryDismissedBy>,
+    pub answer_chosen_by: Option<DeliveryAppOwner>,
     pub id: i32,
     pub number: i32,
-    pub user: DeliveryDiscussionUser,
+    pub user: DeliveryUser,
     pub state: DeliveryDiscussionState,
     pub locked: bool,
     pub comments: i32,
@@ -1932,31 +1673,11 @@ pub struct DeliveryAnswer {
     pub child_comment_count: i32,
     pub discussion_id: i32,
     pub author_association: String,
-    pub user: DeliveryDismissedBy,
+    pub user: DeliveryAppOwner,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub updated_at: String,
-}
-
-/// `milestone` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryMilestone2 {
-    pub id: i32,
-    pub number: i32,
-    pub creator: DeliveryAssignee,
-    pub open_issues: i32,
-    pub closed_issues: i32,
-    pub state: DeliveryIssueState,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub created_at: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub updated_at: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub due_on: String,
-    // Null in 2 of 9.
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub closed_at: Option<String>,
 }
 
 /// `scope` of `deliveries`.
@@ -1966,53 +1687,6 @@ pub enum DeliveryScope {
     Team,
 }
 
-/// `member` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryMember {
-    // Its values: "Codertocat" (5), "hacktocat" (3), "octocat" (1).
-    // A copy: 9 equal `accounts.login`. 9 of 9 are equal; 3 distinct values, the commonest has 56 %.
-    #[denormalize(from = id.login)]
-    pub login: String,
-    // Refers to `accounts._id`: 9 of 9 were found. 3 of 3 distinct values were found.
-    #[reference(index = false)]
-    pub id: Ref<Account>,
-    // Perhaps a copy: 9 equal `accounts.type`. The values are too few to tell a copy from chance. 9 of
-    // 9 are equal; 1 distinct values, the commonest has 100 %.
-    #[field(name = "type")]
-    pub type_: DeliveryAssigneeType,
-    // Perhaps a copy: 9 equal `accounts.site_admin`. The values are too few to tell a copy from chance.
-    // 9 of 9 are equal; 1 distinct values, the commonest has 100 %.
-    pub site_admin: bool,
-}
-
-/// `team.name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryTeamName {
-    #[embed(name = "github")]
-    Github,
-}
-
-/// `team.privacy` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryPrivacy {
-    #[embed(name = "secret")]
-    Secret,
-}
-
-/// `team.notification_setting` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryNotificationSetting {
-    #[embed(name = "notifications_enabled")]
-    NotificationsEnabled,
-}
-
-/// `team.permission` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryPermission {
-    #[embed(name = "pull")]
-    Pull,
-}
-
 /// `team` of `deliveries`.
 // 2 kinds of documents, told by `slug`: (missing) (1): always `deleted`; github (13): always
 // `slug`, `privacy`, `permission`. An enum with `tag` would have a variant for each.
@@ -2020,23 +1694,28 @@ pub enum DeliveryPermission {
 // document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryTeam {
-    pub name: DeliveryTeamName,
+    pub name: String,
     pub id: i32,
     // Missing in 1 of 14.
     #[field(skip_none)]
-    pub slug: Option<DeliveryTeamName>,
+    pub slug: Option<String>,
     // Missing in 1 of 14.
     #[field(skip_none)]
-    pub privacy: Option<DeliveryPrivacy>,
+    pub privacy: Option<String>,
     // Missing in 13 of 14.
     #[field(skip_none)]
     pub deleted: Option<bool>,
     // Missing in 9 of 14.
     #[field(skip_none)]
-    pub notification_setting: Option<DeliveryNotificationSetting>,
+    pub notification_setting: Option<String>,
     // Missing in 1 of 14.
     #[field(skip_none)]
-    pub permission: Option<DeliveryPermission>,
+    pub permission: Option<String>,
+    // Null in 1 of 1.
+    // Nothing but null was found, so that the type of its values is a guess.
+    #[field(default)]
+    #[serde(skip_serializing_if = "OrNull::is_missing")]
+    pub parent: OrNull<String>,
 }
 
 /// `merge_group.head_commit.author` of `deliveries`.
@@ -2047,7 +1726,7 @@ pub struct DeliveryHeadCommitAuthor {
 
 /// `merge_group.head_commit.committer` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryHeadCommitCommitter {
+pub struct DeliveryCommitter {
     pub name: String,
 }
 
@@ -2059,7 +1738,7 @@ pub struct DeliveryMergeGroupHeadCommit {
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub timestamp: String,
     pub author: DeliveryHeadCommitAuthor,
-    pub committer: DeliveryHeadCommitCommitter,
+    pub committer: DeliveryCommitter,
 }
 
 /// `merge_group` of `deliveries`.
@@ -2074,7 +1753,7 @@ pub struct DeliveryMergeGroup {
 
 /// `hook.type` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryHookType {
+pub enum DeliveryType {
     Organization,
     Repository,
 }
@@ -2088,7 +1767,7 @@ pub enum DeliveryHookName {
 
 /// `hook.config.content_type` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryContentType {
+pub enum DeliveryConfigContentType {
     #[embed(name = "json")]
     Json,
 }
@@ -2096,7 +1775,7 @@ pub enum DeliveryContentType {
 /// `hook.config` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryConfig {
-    pub content_type: DeliveryContentType,
+    pub content_type: DeliveryConfigContentType,
     // Its texts are `0` and `1` as text: `retype` in a migration makes each a bool.
     pub insecure_ssl: String,
     // Missing in 4 of 6.
@@ -2117,7 +1796,7 @@ pub struct DeliveryLastResponse {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryHook {
     #[field(name = "type")]
-    pub type_: DeliveryHookType,
+    pub type_: DeliveryType,
     pub id: i32,
     pub name: DeliveryHookName,
     pub active: bool,
@@ -2139,7 +1818,7 @@ pub struct DeliveryHook {
 pub struct DeliveryMembership {
     pub state: String,
     pub role: String,
-    pub user: DeliveryDismissedBy,
+    pub user: DeliveryAppOwner,
 }
 
 /// `invitation` of `deliveries`.
@@ -2156,7 +1835,7 @@ pub struct DeliveryInvitation {
     // Null in 1 of 1.
     // Nothing but null was found, so that the type of its values is a guess.
     pub failed_reason: Option<String>,
-    pub inviter: DeliveryDismissedBy,
+    pub inviter: DeliveryAppOwner,
     pub team_count: i32,
 }
 
@@ -2166,14 +1845,21 @@ pub struct DeliveryRelease {
     pub id: i32,
     pub tag_name: String,
     pub target_commitish: String,
-    pub name: String,
+    pub name: Option<String>,
     pub draft: bool,
-    pub author: DeliveryDismissedBy,
+    pub author: DeliveryAppOwner,
     pub prerelease: bool,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub published_at: String,
+    // Only empty arrays were found.
+    // Items: always 0.
+    #[field(opaque, skip_none)]
+    pub assets: Option<Vec<Bson>>,
+    // Missing in 11 of 13.
+    #[field(skip_none)]
+    pub reactions: Option<DeliveryReaction>,
 }
 
 /// `package.package_version.container_metadata.tag` of `deliveries`.
@@ -2254,7 +1940,7 @@ pub struct DeliveryPackageVersion {
     pub package_files: Vec<DeliveryPackageFile>,
     // Missing in 1 of 3.
     #[field(skip_none)]
-    pub author: Option<DeliveryDismissedBy>,
+    pub author: Option<DeliveryAppOwner>,
 }
 
 /// `package.registry` of `deliveries`.
@@ -2268,7 +1954,7 @@ pub struct DeliveryRegistry {
 
 /// `package` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPackage2 {
+pub struct DeliveryPackage {
     pub id: i32,
     pub name: String,
     pub namespace: String,
@@ -2278,7 +1964,7 @@ pub struct DeliveryPackage2 {
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub updated_at: String,
-    pub owner: DeliveryDismissedBy,
+    pub owner: DeliveryAppOwner,
     pub package_version: DeliveryPackageVersion,
     pub registry: DeliveryRegistry,
 }
@@ -2290,7 +1976,7 @@ pub struct DeliveryBuild {
     // Only documents without fields that can be declared were found.
     #[field(opaque)]
     pub error: odm::bson::Document,
-    pub pusher: DeliveryDismissedBy,
+    pub pusher: DeliveryAppOwner,
     pub commit: String,
     pub duration: i32,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -2306,7 +1992,7 @@ pub struct DeliveryProject {
     pub name: String,
     pub number: i32,
     pub state: String,
-    pub creator: DeliveryDismissedBy,
+    pub creator: DeliveryAppOwner,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -2315,19 +2001,9 @@ pub struct DeliveryProject {
 
 /// `projects_v2_item.content_type` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryProjectsV2ItemContentType {
+pub enum DeliveryContentType {
     DraftIssue,
     Issue,
-}
-
-/// `projects_v2_item.creator` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryCreator {
-    pub login: String,
-    pub id: i32,
-    #[field(name = "type")]
-    pub type_: DeliveryAssigneeType,
-    pub site_admin: bool,
 }
 
 /// `projects_v2_item` of `deliveries`.
@@ -2336,8 +2012,8 @@ pub struct DeliveryProjectsV2Item {
     pub id: i32,
     pub project_node_id: String,
     pub content_node_id: String,
-    pub content_type: DeliveryProjectsV2ItemContentType,
-    pub creator: DeliveryCreator,
+    pub content_type: DeliveryContentType,
+    pub creator: DeliveryAppOwner,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -2351,38 +2027,12 @@ pub struct DeliveryProjectsV2Item {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryReview {
     pub id: i32,
-    pub user: DeliveryDismissedBy,
+    pub user: DeliveryAppOwner,
     pub commit_id: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub submitted_at: String,
     pub state: String,
     pub author_association: String,
-}
-
-/// `pull_request.user.login` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryUserLogin2 {
-    Codertocat,
-    #[embed(name = "octocat")]
-    Octocat,
-}
-
-/// `pull_request.user` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPullRequestUser {
-    // Perhaps a copy: 40 equal `accounts.login`, 1 differ from it. `pull_request.user.id` is not
-    // declared as a reference. 40 of 41 are equal; 2 distinct values, the commonest has 98 %.
-    pub login: DeliveryUserLogin2,
-    // Perhaps refers to `accounts._id`: 41 of 41 were found. The data alone do not prove it. 1 of 1
-    // distinct values were found.
-    pub id: i32,
-    // Perhaps a copy: 41 equal `accounts.type`. `pull_request.user.id` is not declared as a reference.
-    // 41 of 41 are equal; 1 distinct values, the commonest has 100 %.
-    #[field(name = "type")]
-    pub type_: DeliveryAssigneeType,
-    // Perhaps a copy: 40 equal `accounts.site_admin`, 1 differ from it. `pull_request.user.id` is not
-    // declared as a reference. 40 of 41 are equal; 2 distinct values, the commonest has 98 %.
-    pub site_admin: bool,
 }
 
 /// `pull_request.merge_commit_sha` of `deliveries`.
@@ -2394,104 +2044,61 @@ pub enum DeliveryMergeCommitSha {
     C72e2aa60425a50d9785a50793dd6c22b9c5cce1,
 }
 
-/// `pull_request.requested_reviewers[].login` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRequestedReviewerLogin {
-    #[embed(name = "octocat")]
-    Octocat,
-}
-
-/// `pull_request.requested_reviewers[]` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryRequestedReviewer {
-    // Perhaps a copy: 31 equal `accounts.login`. `pull_request.requested_reviewers[].id` is not
-    // declared as a reference. 31 of 31 are equal; 1 distinct values, the commonest has 100 %.
-    pub login: DeliveryRequestedReviewerLogin,
-    // Perhaps refers to `accounts._id`: 31 of 31 were found. The data alone do not prove it. 1 of 1
-    // distinct values were found.
-    pub id: i32,
-    // Perhaps a copy: 31 equal `accounts.type`. `pull_request.requested_reviewers[].id` is not declared
-    // as a reference. 31 of 31 are equal; 1 distinct values, the commonest has 100 %.
-    #[field(name = "type")]
-    pub type_: DeliveryAssigneeType,
-    // Perhaps a copy: 31 equal `accounts.site_admin`. `pull_request.requested_reviewers[].id` is not
-    // declared as a reference. 31 of 31 are equal; 1 distinct values, the commonest has 100 %.
-    pub site_admin: bool,
-}
-
-/// `pull_request.milestone` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPullRequestMilestone {
-    pub id: i32,
-    pub number: i32,
-    pub creator: DeliveryDismissedBy,
-    pub open_issues: i32,
-    pub closed_issues: i32,
-    pub state: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub created_at: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub updated_at: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub due_on: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub closed_at: String,
-}
-
 /// `pull_request.head.label` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryHeadLabel {
     #[embed(name = "Codertocat:changes")]
     CodertocatChanges,
+    #[embed(name = "Codertocat:master")]
+    CodertocatMaster,
     #[embed(name = "octo-org:issue-comment")]
     OctoOrgIssueComment,
+    #[embed(name = "octo-org:master")]
+    OctoOrgMaster,
 }
 
 /// `pull_request.head.ref` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryHeadRef2 {
+pub enum DeliveryHeadRef {
     #[embed(name = "changes")]
     Changes,
     #[embed(name = "issue-comment")]
     IssueComment,
+    #[embed(name = "master")]
+    Master,
 }
 
 /// `pull_request.head.sha` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryHeadSha3 {
+pub enum DeliverySha2 {
     #[embed(name = "14ae1f988d344e6b4f97f6153fb0287dcda335bf")]
     N14ae1f988d344e6b4f97f6153fb0287dcda335bf,
     #[embed(name = "ec26c3e57ca3a959ca5aad62de7213c562f8c821")]
     Ec26c3e57ca3a959ca5aad62de7213c562f8c821,
+    #[embed(name = "f95f852bd8fca8fcc58a9a2d6c842781e32a215e")]
+    F95f852bd8fca8fcc58a9a2d6c842781e32a215e,
+    #[embed(name = "fcaaddec44575a657bf81b049208b2ce139da3ca")]
+    Fcaaddec44575a657bf81b049208b2ce139da3ca,
 }
 
 /// `pull_request.head.repo.name` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRepoName3 {
+pub enum DeliveryRepoName {
     #[embed(name = "Hello-World")]
     HelloWorld,
     #[embed(name = "octo-repo")]
     OctoRepo,
 }
 
-/// `pull_request.head.repo.full_name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryFullName {
-    #[embed(name = "Codertocat/Hello-World")]
-    CodertocatHelloWorld,
-    #[embed(name = "octo-org/octo-repo")]
-    OctoOrgOctoRepo,
-}
-
 /// `pull_request.head.repo.language` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryLanguage {
+pub enum DeliveryRepoLanguage {
     Ruby,
 }
 
 /// `pull_request.head.repo.visibility` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryVisibility {
+pub enum Visibility {
     #[embed(name = "private")]
     Private,
     #[embed(name = "public")]
@@ -2507,17 +2114,18 @@ pub enum DeliveryVisibility {
 // Documents have these fields in several orders: they are written in this one where the whole
 // document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryHeadRepo2 {
+pub struct DeliveryRepo {
     // Refers to `repositories._id`: 41 of 41 were found. 2 of 2 distinct values were found, and the
     // name says it.
     #[reference(index = false)]
     pub id: Ref<Repository>,
     // Perhaps a copy: 41 equal `repositories.name`. The values are too few to tell a copy from chance.
     // 41 of 41 are equal; 2 distinct values, the commonest has 98 %.
-    pub name: DeliveryRepoName3,
+    pub name: DeliveryRepoName,
+    // Its values: "Codertocat/Hello-World" (40), "octo-org/octo-repo" (1).
     // Perhaps a copy: 41 equal `repositories.full_name`. The values are too few to tell a copy from
     // chance. 41 of 41 are equal; 2 distinct values, the commonest has 98 %.
-    pub full_name: DeliveryFullName,
+    pub full_name: String,
     // Perhaps a copy: 41 equal `repositories.private`. The values are too few to tell a copy from
     // chance. 41 of 41 are equal; 2 distinct values, the commonest has 98 %.
     pub private: bool,
@@ -2553,7 +2161,7 @@ pub struct DeliveryHeadRepo2 {
     // Null in 9 of 41.
     // Perhaps a copy: 10 equal `repositories.language`, 31 differ from it. The values are too few to
     // tell a copy from chance. 10 of 41 are equal; 2 distinct values, the commonest has 78 %.
-    pub language: Option<DeliveryLanguage>,
+    pub language: Option<DeliveryRepoLanguage>,
     // Perhaps a copy: 41 equal `repositories.has_issues`. The values are too few to tell a copy from
     // chance. 41 of 41 are equal; 1 distinct values, the commonest has 100 %.
     pub has_issues: bool,
@@ -2620,7 +2228,7 @@ pub struct DeliveryHeadRepo2 {
     // Perhaps a copy: 38 equal `repositories.visibility`. The values are too few to tell a copy from
     // chance. 38 of 38 are equal; 2 distinct values, the commonest has 97 %.
     #[field(skip_none)]
-    pub visibility: Option<DeliveryVisibility>,
+    pub visibility: Option<Visibility>,
     // Missing in 4 of 41.
     // Perhaps a copy: 37 equal `repositories.web_commit_signoff_required`. The values are too few to
     // tell a copy from chance. 37 of 37 are equal; 1 distinct values, the commonest has 100 %.
@@ -2634,42 +2242,13 @@ pub struct DeliveryHeadRepo2 {
 
 /// `pull_request.head` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPullRequestHead2 {
+pub struct DeliveryHead {
     pub label: DeliveryHeadLabel,
     #[field(name = "ref")]
-    pub ref_: DeliveryHeadRef2,
-    pub sha: DeliveryHeadSha3,
+    pub ref_: DeliveryHeadRef,
+    pub sha: DeliverySha2,
     pub user: DeliveryUser,
-    pub repo: DeliveryHeadRepo2,
-}
-
-/// `pull_request.base.label` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryBaseLabel {
-    #[embed(name = "Codertocat:master")]
-    CodertocatMaster,
-    #[embed(name = "octo-org:master")]
-    OctoOrgMaster,
-}
-
-/// `pull_request.base.sha` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryBaseSha3 {
-    #[embed(name = "f95f852bd8fca8fcc58a9a2d6c842781e32a215e")]
-    F95f852bd8fca8fcc58a9a2d6c842781e32a215e,
-    #[embed(name = "fcaaddec44575a657bf81b049208b2ce139da3ca")]
-    Fcaaddec44575a657bf81b049208b2ce139da3ca,
-}
-
-/// `pull_request.base` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPullRequestBase2 {
-    pub label: DeliveryBaseLabel,
-    #[field(name = "ref")]
-    pub ref_: DeliveryBaseRef,
-    pub sha: DeliveryBaseSha3,
-    pub user: DeliveryUser,
-    pub repo: DeliveryHeadRepo2,
+    pub repo: DeliveryRepo,
 }
 
 /// `pull_request.author_association` of `deliveries`.
@@ -2700,12 +2279,12 @@ pub enum DeliveryMergeableState {
 // Documents have these fields in several orders: they are written in this one where the whole
 // document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPullRequest2 {
+pub struct DeliveryPullRequest {
     pub id: i32,
     pub number: i32,
     pub state: DeliveryIssueState,
     pub locked: bool,
-    pub user: DeliveryPullRequestUser,
+    pub user: DeliveryAppOwner,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -2719,13 +2298,13 @@ pub struct DeliveryPullRequest2 {
     // Null in 15 of 41.
     pub merge_commit_sha: Option<DeliveryMergeCommitSha>,
     // Null in 37 of 41.
-    pub assignee: Option<DeliveryDismissedBy>,
+    pub assignee: Option<DeliveryAppOwner>,
     // Items: at most 1; half have up to 1, 99 of 100 up to 1.
     #[embed(max = 10)]
-    pub assignees: Vec<DeliveryAssignee>,
+    pub assignees: Vec<DeliveryAppOwner>,
     // Items: at most 1; half have up to 1, 99 of 100 up to 1.
     #[embed(max = 10)]
-    pub requested_reviewers: Vec<DeliveryRequestedReviewer>,
+    pub requested_reviewers: Vec<DeliveryAppOwner>,
     // Only empty arrays were found.
     // Items: always 0.
     #[field(opaque)]
@@ -2734,9 +2313,9 @@ pub struct DeliveryPullRequest2 {
     #[embed(max = 10)]
     pub labels: Vec<DeliveryLabel>,
     // Null in 37 of 41.
-    pub milestone: Option<DeliveryPullRequestMilestone>,
-    pub head: DeliveryPullRequestHead2,
-    pub base: DeliveryPullRequestBase2,
+    pub milestone: Option<DeliveryMilestone>,
+    pub head: DeliveryHead,
+    pub base: DeliveryHead,
     pub author_association: DeliveryPullRequestAuthorAssociation,
     // Missing in 7 of 41, null in 34.
     // Nothing but null was found, so that the type of its values is a guess.
@@ -2792,35 +2371,6 @@ pub struct DeliveryPullRequest2 {
     pub changed_files: Option<i32>,
 }
 
-/// `label.name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryLabelName2 {
-    #[embed(name = ":bug: Bugfix")]
-    BugBugfix,
-    #[embed(name = "bug")]
-    Bug,
-}
-
-/// `label.color` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryLabelColor {
-    #[embed(name = "cb1f00")]
-    Cb1f00,
-    #[embed(name = "cceeaa")]
-    Cceeaa,
-    #[embed(name = "d73a4a")]
-    D73a4a,
-}
-
-/// `label` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryLabel2 {
-    pub id: i32,
-    pub name: DeliveryLabelName2,
-    pub color: DeliveryLabelColor,
-    pub default: bool,
-}
-
 /// `thread.comments[]` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryThreadComment {
@@ -2831,7 +2381,7 @@ pub struct DeliveryThreadComment {
     pub original_position: i32,
     pub commit_id: String,
     pub original_commit_id: String,
-    pub user: DeliveryDismissedBy,
+    pub user: DeliveryAppOwner,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -2860,13 +2410,6 @@ pub struct DeliveryThread {
     pub comments: Vec<DeliveryThreadComment>,
 }
 
-/// `security_advisory.vulnerabilities[].package` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryVulnerabilitiePackage2 {
-    pub ecosystem: DeliveryEcosystem,
-    pub name: String,
-}
-
 /// `security_advisory.vulnerabilities[].severity` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryVulnerabilitieSeverity {
@@ -2884,8 +2427,8 @@ pub struct DeliveryVulnerabilitieFirstPatchedVersion {
 
 /// `security_advisory.vulnerabilities[]` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliverySecurityAdvisoryVulnerabilitie {
-    pub package: DeliveryVulnerabilitiePackage2,
+pub struct DeliveryVulnerabilitie {
+    pub package: DeliveryDependencyPackage,
     pub severity: DeliveryVulnerabilitieSeverity,
     pub vulnerable_version_range: String,
     // Null in 2 of 6.
@@ -2894,7 +2437,7 @@ pub struct DeliverySecurityAdvisoryVulnerabilitie {
 
 /// `security_advisory` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliverySecurityAdvisory2 {
+pub struct DeliverySecurityAdvisory {
     pub ghsa_id: String,
     pub severity: String,
     // Items: always 2.
@@ -2912,7 +2455,7 @@ pub struct DeliverySecurityAdvisory2 {
     pub withdrawn_at: Option<String>,
     // Items: at most 2; half have up to 1, 99 of 100 up to 2.
     #[embed(max = 10)]
-    pub vulnerabilities: Vec<DeliverySecurityAdvisoryVulnerabilitie>,
+    pub vulnerabilities: Vec<DeliveryVulnerabilitie>,
     // Missing in 1 of 4.
     #[field(skip_none)]
     pub cvss: Option<DeliveryCvss>,
@@ -2946,8 +2489,8 @@ pub struct DeliveryTier {
 pub struct DeliverySponsorship {
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
-    pub sponsorable: DeliveryDismissedBy,
-    pub sponsor: DeliveryDismissedBy,
+    pub sponsorable: DeliveryAppOwner,
+    pub sponsor: DeliveryAppOwner,
     pub privacy_level: String,
     pub tier: DeliveryTier,
 }
@@ -3047,31 +2590,16 @@ pub struct DeliveryRequiredConversationResolutionLevel {
     pub from: String,
 }
 
-/// `changes.category.from` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryFrom {
-    pub id: i32,
-    pub repository_id: i32,
-    pub emoji: String,
-    pub name: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub created_at: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub updated_at: String,
-    pub slug: String,
-    pub is_answerable: bool,
-}
-
 /// `changes.category` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryChangeCategory {
-    pub from: DeliveryFrom,
+    pub from: DeliveryCategory,
 }
 
 /// `changes.new_discussion` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryNewDiscussion {
-    pub category: DeliveryFrom,
+    pub category: DeliveryCategory,
     // Null in 1 of 1.
     // Nothing but null was found, so that the type of its values is a guess.
     pub answer_chosen_at: Option<String>,
@@ -3080,7 +2608,7 @@ pub struct DeliveryNewDiscussion {
     pub answer_chosen_by: Option<String>,
     pub id: i32,
     pub number: i32,
-    pub user: DeliveryDismissedBy,
+    pub user: DeliveryAppOwner,
     pub state: String,
     pub locked: bool,
     pub comments: i32,
@@ -3099,23 +2627,23 @@ pub struct DeliveryNewDiscussion {
 pub struct DeliveryOldIssue {
     pub id: i32,
     pub number: i32,
-    pub user: DeliveryDismissedBy,
+    pub user: DeliveryAppOwner,
     // Only empty arrays were found.
     // Items: always 0.
     #[embed(max = 10)]
-    pub labels: Vec<DeliveryNewIssueLabel>,
+    pub labels: Vec<DeliveryLabel>,
     pub state: String,
     pub locked: bool,
     // Null in 1 of 1.
     // Nothing but null was found, so that the type of its values is a guess.
-    pub assignee: Option<DeliveryDismissedBy>,
+    pub assignee: Option<DeliveryAppOwner>,
     // Only empty arrays were found.
     // Items: always 0.
     #[embed(max = 10)]
-    pub assignees: Vec<DeliveryDismissedBy>,
+    pub assignees: Vec<DeliveryAppOwner>,
     // Null in 1 of 1.
     // Nothing but null was found, so that the type of its values is a guess.
-    pub milestone: Option<DeliveryPullRequestMilestone>,
+    pub milestone: Option<DeliveryMilestone>,
     pub comments: i32,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
@@ -3132,59 +2660,9 @@ pub struct DeliveryOldIssue {
     pub reactions: DeliveryReaction,
 }
 
-/// `changes.old_repository` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryOldRepository {
-    pub id: i32,
-    pub name: String,
-    pub full_name: String,
-    pub private: bool,
-    pub owner: DeliveryDismissedBy,
-    pub fork: bool,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub created_at: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub updated_at: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub pushed_at: String,
-    pub homepage: Option<String>,
-    pub size: i32,
-    pub stargazers_count: i32,
-    pub watchers_count: i32,
-    pub language: Option<String>,
-    pub has_issues: bool,
-    pub has_projects: bool,
-    pub has_downloads: bool,
-    pub has_wiki: bool,
-    pub has_pages: bool,
-    pub forks_count: i32,
-    pub archived: bool,
-    pub disabled: bool,
-    pub open_issues_count: i32,
-    pub forks: i32,
-    pub open_issues: i32,
-    pub watchers: i32,
-    pub default_branch: String,
-    pub is_template: bool,
-    pub visibility: String,
-    pub web_commit_signoff_required: bool,
-    // Only documents without fields that can be declared were found.
-    #[field(opaque)]
-    pub custom_properties: odm::bson::Document,
-}
-
-/// `changes.new_issue.labels[]` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryNewIssueLabel {
-    pub id: i32,
-    pub name: String,
-    pub color: String,
-    pub default: bool,
-}
-
 /// `changes.color` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryChangeColor {
+pub struct DeliveryColor {
     pub from: String,
 }
 
@@ -3196,7 +2674,7 @@ pub struct DeliveryOldPermission {
 
 /// `changes.login` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryChangeLogin {
+pub struct DeliveryLogin {
     pub from: String,
 }
 
@@ -3238,26 +2716,26 @@ pub struct DeliveryDefaultBranch {
 
 /// `changes.repository.name` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryRepositoryName {
+pub struct DeliveryName2 {
     pub from: String,
 }
 
 /// `changes.repository` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryRepository {
-    pub name: DeliveryRepositoryName,
+pub struct DeliveryChangeRepository {
+    pub name: DeliveryName2,
 }
 
 /// `changes.owner.from` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryOwnerFrom {
-    pub user: DeliveryDismissedBy,
+pub struct DeliveryFrom {
+    pub user: DeliveryAppOwner,
 }
 
 /// `changes.owner` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryChangeOwner {
-    pub from: DeliveryOwnerFrom,
+pub struct DeliveryOwner {
+    pub from: DeliveryFrom,
 }
 
 /// `changes.tier` of `deliveries`.
@@ -3333,22 +2811,22 @@ pub struct DeliveryChange {
     pub old_issue: Option<DeliveryOldIssue>,
     // Missing in 35 of 36.
     #[field(skip_none)]
-    pub old_repository: Option<DeliveryOldRepository>,
+    pub old_repository: Option<DeliveryForkee>,
     // Missing in 35 of 36.
     #[field(skip_none)]
     pub new_issue: Option<DeliveryOldIssue>,
     // Missing in 34 of 36.
     #[field(skip_none)]
-    pub new_repository: Option<DeliveryOldRepository>,
+    pub new_repository: Option<DeliveryForkee>,
     // Missing in 35 of 36.
     #[field(skip_none)]
-    pub color: Option<DeliveryChangeColor>,
+    pub color: Option<DeliveryColor>,
     // Missing in 35 of 36.
     #[field(skip_none)]
     pub old_permission: Option<DeliveryOldPermission>,
     // Missing in 35 of 36.
     #[field(skip_none)]
-    pub login: Option<DeliveryChangeLogin>,
+    pub login: Option<DeliveryLogin>,
     // Missing in 35 of 36.
     #[field(skip_none)]
     pub column_id: Option<DeliveryColumnId>,
@@ -3372,10 +2850,10 @@ pub struct DeliveryChange {
     pub default_branch: Option<DeliveryDefaultBranch>,
     // Missing in 35 of 36.
     #[field(skip_none)]
-    pub repository: Option<DeliveryRepository>,
+    pub repository: Option<DeliveryChangeRepository>,
     // Missing in 33 of 36.
     #[field(skip_none)]
-    pub owner: Option<DeliveryChangeOwner>,
+    pub owner: Option<DeliveryOwner>,
     // Missing in 34 of 36.
     #[field(skip_none)]
     pub tier: Option<DeliveryChangeTier>,
@@ -3396,7 +2874,7 @@ pub struct DeliveryProjectCard {
     // Null in 1 of 9.
     pub note: Option<DeliveryNote>,
     pub archived: bool,
-    pub creator: DeliveryAssignee,
+    pub creator: DeliveryAppOwner,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -3419,37 +2897,6 @@ pub struct DeliveryProjectColumn {
     pub updated_at: String,
 }
 
-/// `release.tag_name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryTagName {
-    #[embed(name = "0.0.1")]
-    N001,
-}
-
-/// `release` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryRelease2 {
-    pub id: i32,
-    pub tag_name: DeliveryTagName,
-    pub target_commitish: DeliveryBaseRef,
-    // Null in 1 of 13.
-    pub name: Option<String>,
-    pub draft: bool,
-    pub author: DeliveryAssignee,
-    pub prerelease: bool,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub created_at: String,
-    // Its texts are dates with times as text: `retype` in a migration makes each a date.
-    pub published_at: String,
-    // Only empty arrays were found.
-    // Items: always 0.
-    #[field(opaque)]
-    pub assets: Vec<Bson>,
-    // Missing in 11 of 13.
-    #[field(skip_none)]
-    pub reactions: Option<DeliveryReaction>,
-}
-
 /// `commit.commit.author` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryCommitAuthor {
@@ -3466,7 +2913,7 @@ pub struct DeliveryTree {
 
 /// `commit.commit` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryCommit {
+pub struct DeliveryCommitCommit {
     pub author: DeliveryCommitAuthor,
     pub committer: DeliveryCommitAuthor,
     pub tree: DeliveryTree,
@@ -3481,13 +2928,13 @@ pub struct DeliveryParent {
 
 /// `commit` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryCommit2 {
+pub struct DeliveryCommit {
     pub sha: String,
-    pub commit: DeliveryCommit,
+    pub commit: DeliveryCommitCommit,
     // Null in 1 of 4.
-    pub author: Option<DeliveryDismissedBy>,
+    pub author: Option<DeliveryAppOwner>,
     // Null in 1 of 4.
-    pub committer: Option<DeliveryDismissedBy>,
+    pub committer: Option<DeliveryAppOwner>,
     // Items: at most 1; half have up to 0, 99 of 100 up to 1.
     #[embed(max = 10)]
     pub parents: Vec<DeliveryParent>,
@@ -3545,7 +2992,7 @@ pub enum DeliveryPusherType {
 
 /// `before` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryBefore2 {
+pub enum DeliveryBefore {
     #[embed(name = "0000000000000000000000000000000000000000")]
     N0000000000000000000000000000000000000000,
     #[embed(name = "6113728f27ae82c7b1a177c8d03f9e96e0adf246")]
@@ -3565,24 +3012,16 @@ pub enum DeliveryAfter {
     Ec26c3e57ca3a959ca5aad62de7213c562f8c821,
 }
 
-/// `commits[].author` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryCommitAuthor2 {
-    pub name: String,
-    #[field(skip_none)]
-    pub username: Option<String>,
-}
-
 /// `commits[]` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryCommit3 {
+pub struct DeliveryCommit2 {
     pub id: String,
     pub tree_id: String,
     pub distinct: bool,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub timestamp: String,
-    pub author: DeliveryCommitAuthor2,
-    pub committer: DeliveryCommitAuthor2,
+    pub author: DeliveryAuthor,
+    pub committer: DeliveryAuthor,
     // Items: always 1.
     #[embed(max = 10)]
     pub added: Vec<String>,
@@ -3594,15 +3033,6 @@ pub struct DeliveryCommit3 {
     // Items: always 0.
     #[field(opaque)]
     pub modified: Vec<Bson>,
-}
-
-/// `workflow_job.head_branch` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryWorkflowJobHeadBranch {
-    #[embed(name = "main")]
-    Main,
-    #[embed(name = "renovate/got-13.x")]
-    RenovateGot13X,
 }
 
 /// `workflow_job.steps[].conclusion` of `deliveries`.
@@ -3663,8 +3093,9 @@ pub struct DeliveryWorkflowJob {
     pub run_attempt: Option<i32>,
     pub head_sha: String,
     // Missing in 1 of 8.
+    // Its values: "main" (6), "renovate/got-13.x" (1).
     #[field(skip_none)]
-    pub head_branch: Option<DeliveryWorkflowJobHeadBranch>,
+    pub head_branch: Option<String>,
     pub status: String,
     // Null in 6 of 8.
     pub conclusion: Option<String>,
@@ -3699,7 +3130,7 @@ pub struct DeliveryWorkflowJob {
 
 /// `deployment.sha` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryDeploymentSha {
+pub enum DeliverySha {
     #[embed(name = "16c5286e8d9a0629956a28938386b36608707a71")]
     N16c5286e8d9a0629956a28938386b36608707a71,
     #[embed(name = "f95f852bd8fca8fcc58a9a2d6c842781e32a215e")]
@@ -3708,7 +3139,7 @@ pub enum DeliveryDeploymentSha {
 
 /// `deployment.ref` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryDeploymentRef {
+pub enum DeliveryRef {
     #[embed(name = "gh-pages")]
     GhPages,
     #[embed(name = "main")]
@@ -3734,32 +3165,6 @@ pub enum DeliveryOriginalEnvironment {
     Production,
 }
 
-/// `deployment.creator.type` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryCreatorType {
-    Bot,
-    User,
-}
-
-/// `deployment.creator` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryDeploymentCreator {
-    // Its values: "Codertocat" (6), "github-pages[bot]" (2), "lineville" (1).
-    // A copy: 9 equal `accounts.login`. 9 of 9 are equal; 3 distinct values, the commonest has 67 %.
-    #[denormalize(from = id.login)]
-    pub login: String,
-    // Refers to `accounts._id`: 9 of 9 were found. 3 of 3 distinct values were found.
-    #[reference(index = false)]
-    pub id: Ref<Account>,
-    // Perhaps a copy: 9 equal `accounts.type`. The values are too few to tell a copy from chance. 9 of
-    // 9 are equal; 2 distinct values, the commonest has 78 %.
-    #[field(name = "type")]
-    pub type_: DeliveryCreatorType,
-    // Perhaps a copy: 9 equal `accounts.site_admin`. The values are too few to tell a copy from chance.
-    // 9 of 9 are equal; 2 distinct values, the commonest has 89 %.
-    pub site_admin: bool,
-}
-
 /// `deployment` of `deliveries`.
 // 3 kinds of documents, told by `original_environment`: Test (1): always `transient_environment`,
 // `production_environment`; github-pages (2): always `transient_environment`,
@@ -3768,18 +3173,18 @@ pub struct DeliveryDeploymentCreator {
 // Documents have these fields in several orders: they are written in this one where the whole
 // document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryDeployment2 {
+pub struct DeliveryDeployment {
     pub id: i32,
-    pub sha: DeliveryDeploymentSha,
+    pub sha: DeliverySha,
     #[field(name = "ref")]
-    pub ref_: DeliveryDeploymentRef,
+    pub ref_: DeliveryRef,
     pub task: DeliveryTask,
     // Only documents without fields that can be declared were found.
     #[field(opaque)]
     pub payload: odm::bson::Document,
     pub original_environment: DeliveryOriginalEnvironment,
     pub environment: DeliveryOriginalEnvironment,
-    pub creator: DeliveryDeploymentCreator,
+    pub creator: AccountEntry,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -3794,7 +3199,7 @@ pub struct DeliveryDeployment2 {
 
 /// `repository.name` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRepositoryName2 {
+pub enum DeliveryRepositoryName {
     #[embed(name = "Hello-World")]
     HelloWorld,
     #[embed(name = "elastic-machines-testing")]
@@ -3817,37 +3222,6 @@ pub enum DeliveryRepositoryName2 {
     PikaPack,
     #[embed(name = "sample-app")]
     SampleApp,
-}
-
-/// `repository.full_name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRepositoryFullName {
-    #[embed(name = "Codertocat/Hello-World")]
-    CodertocatHelloWorld,
-    #[embed(name = "Codertocat/hello-world-npm")]
-    CodertocatHelloWorldNpm,
-    #[embed(name = "Octocoders/Hello-World")]
-    OctocodersHelloWorld,
-    #[embed(name = "electron/electron")]
-    ElectronElectron,
-    #[embed(name = "github/hello-world")]
-    GithubHelloWorld,
-    #[embed(name = "lineville/elastic-machines-testing")]
-    LinevilleElasticMachinesTesting,
-    #[embed(name = "octo-org/example-workflow")]
-    OctoOrgExampleWorkflow,
-    #[embed(name = "octo-org/octo-repo")]
-    OctoOrgOctoRepo,
-    #[embed(name = "octocat/hello-world")]
-    OctocatHelloWorld,
-    #[embed(name = "terraform-test-github/sample-app")]
-    TerraformTestGithubSampleApp,
-    #[embed(name = "wolfy1339/github-events-schemas")]
-    Wolfy1339GithubEventsSchemas,
-    #[embed(name = "wolfy1339/octoherd-script-replace-pika-with-esbuild")]
-    Wolfy1339OctoherdScriptReplacePikaWithEsbuild,
-    #[embed(name = "wolfy1339/pika-pack")]
-    Wolfy1339PikaPack,
 }
 
 /// `repository.owner.login` of `deliveries`.
@@ -3906,7 +3280,7 @@ pub enum DeliveryCreatedAtValue {
 
 /// `repository.language` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRepositoryLanguage {
+pub enum DeliveryLanguage {
     #[embed(name = "C++")]
     C,
     Java,
@@ -3919,7 +3293,7 @@ pub enum DeliveryRepositoryLanguage {
 
 /// `repository.default_branch` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRepositoryDefaultBranch {
+pub enum DefaultBranch {
     #[embed(name = "main")]
     Main,
     #[embed(name = "master")]
@@ -3933,18 +3307,24 @@ pub enum DeliveryRepositoryDefaultBranch {
 // Documents have these fields in several orders: they are written in this one where the whole
 // document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryRepository2 {
+pub struct DeliveryRepository {
     // Refers to `repositories._id`: 280 of 280 were found. 19 of 19 distinct values were found, and the
     // name says it.
     #[reference(index = false)]
     pub id: Ref<Repository>,
     // Perhaps a copy: 280 equal `repositories.name`. The values are too few to tell a copy from chance.
     // 280 of 280 are equal; 11 distinct values, the commonest has 88 %.
-    pub name: DeliveryRepositoryName2,
+    pub name: DeliveryRepositoryName,
+    // Its values: "Codertocat/Hello-World" (230), "octo-org/octo-repo" (18), "Octocoders/Hello-World"
+    // (17), "Codertocat/hello-world-npm" (3), "github/hello-world" (2),
+    // "lineville/elastic-machines-testing" (2), "octocat/hello-world" (2), "electron/electron" (1),
+    // "octo-org/example-workflow" (1), "terraform-test-github/sample-app" (1),
+    // "wolfy1339/github-events-schemas" (1), "wolfy1339/octoherd-script-replace-pika-with-esbuild" (1),
+    // and 1 more.
     // Perhaps a copy: 280 equal `repositories.full_name`. The values are too few to tell a copy from
     // chance. 280 of 280 are equal; 13 distinct values, the commonest has 82 %.
     // The texts in one of `repository.owner.login`, `repository.name`: 272 are, 8 are not.
-    pub full_name: DeliveryRepositoryFullName,
+    pub full_name: String,
     // Perhaps a copy: 278 equal `repositories.private`, 2 differ from it. The values are too few to
     // tell a copy from chance. 278 of 280 are equal; 2 distinct values, the commonest has 92 %.
     pub private: bool,
@@ -3983,7 +3363,7 @@ pub struct DeliveryRepository2 {
     // Null in 87 of 280.
     // Perhaps a copy: 116 equal `repositories.language`, 164 differ from it. Most of them differ. 116
     // of 280 are equal; 8 distinct values, the commonest has 59 %.
-    pub language: Option<DeliveryRepositoryLanguage>,
+    pub language: Option<DeliveryLanguage>,
     // Perhaps a copy: 280 equal `repositories.has_issues`. The values are too few to tell a copy from
     // chance. 280 of 280 are equal; 2 distinct values, the commonest has 94 %.
     pub has_issues: bool,
@@ -4036,7 +3416,7 @@ pub struct DeliveryRepository2 {
     pub watchers: i32,
     // Perhaps a copy: 269 equal `repositories.default_branch`, 11 differ from it. The values are too
     // few to tell a copy from chance. 269 of 280 are equal; 2 distinct values, the commonest has 92 %.
-    pub default_branch: DeliveryRepositoryDefaultBranch,
+    pub default_branch: DefaultBranch,
     // Missing in 270 of 280.
     // Perhaps a copy: 10 equal `repositories.allow_forking`. The values are too few to tell a copy from
     // chance. 10 of 10 are equal; 2 distinct values, the commonest has 90 %.
@@ -4060,7 +3440,7 @@ pub struct DeliveryRepository2 {
     // Perhaps a copy: 236 equal `repositories.visibility`. The values are too few to tell a copy from
     // chance. 236 of 236 are equal; 2 distinct values, the commonest has 100 %.
     #[field(skip_none)]
-    pub visibility: Option<DeliveryVisibility>,
+    pub visibility: Option<Visibility>,
     // Missing in 46 of 280.
     // Perhaps a copy: 234 equal `repositories.web_commit_signoff_required`. The values are too few to
     // tell a copy from chance. 234 of 234 are equal; 1 distinct values, the commonest has 100 %.
@@ -4108,57 +3488,6 @@ pub struct DeliveryPusher {
     pub name: DeliveryAssigneeLogin,
 }
 
-/// `sender.login` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliverySenderLogin {
-    Codertocat,
-    Octocoders,
-    #[embed(name = "codebytere")]
-    Codebytere,
-    #[embed(name = "github")]
-    Github,
-    #[embed(name = "hacktocat")]
-    Hacktocat,
-    #[embed(name = "ilmax")]
-    Ilmax,
-    #[embed(name = "lineville")]
-    Lineville,
-    #[embed(name = "monalisa")]
-    Monalisa,
-    #[embed(name = "octocat")]
-    Octocat,
-    #[embed(name = "octocoders-linter[bot]")]
-    OctocodersLinterBot,
-    #[embed(name = "rachmari")]
-    Rachmari,
-    #[embed(name = "renovate[bot]")]
-    RenovateBot,
-    #[embed(name = "username")]
-    Username,
-    #[embed(name = "wolfy1339")]
-    Wolfy1339,
-}
-
-/// `sender` of `deliveries`.
-// Documents have these fields in several orders: they are written in this one where the whole
-// document is written anew.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliverySender {
-    // Perhaps a copy: 324 equal `accounts.login`, 1 differ from it. The values are too few to tell a
-    // copy from chance. 324 of 325 are equal; 14 distinct values, the commonest has 83 %.
-    pub login: DeliverySenderLogin,
-    // Refers to `accounts._id`: 325 of 325 were found. 19 of 19 distinct values were found.
-    #[reference(index = false)]
-    pub id: Ref<Account>,
-    // Perhaps a copy: 325 equal `accounts.type`. The values are too few to tell a copy from chance. 325
-    // of 325 are equal; 3 distinct values, the commonest has 92 %.
-    #[field(name = "type")]
-    pub type_: AccountType,
-    // Perhaps a copy: 319 equal `accounts.site_admin`, 6 differ from it. The values are too few to tell
-    // a copy from chance. 319 of 325 are equal; 2 distinct values, the commonest has 94 %.
-    pub site_admin: bool,
-}
-
 /// `installation.repository_selection` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryRepositorySelection {
@@ -4168,13 +3497,11 @@ pub enum DeliveryRepositorySelection {
     Selected,
 }
 
-/// `installation.single_file_name` of `deliveries`.
+/// `installation.target_type` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliverySingleFileName {
-    #[embed(name = ".github/ffo.yml")]
-    GithubFfoYml,
-    #[embed(name = "config.yml")]
-    ConfigYml,
+pub enum DeliveryTargetType {
+    Organization,
+    User,
 }
 
 /// `installation` of `deliveries`.
@@ -4191,7 +3518,7 @@ pub struct DeliveryInstallation {
     pub id: i32,
     // Missing in 123 of 133.
     #[field(skip_none)]
-    pub account: Option<DeliveryPullRequestUser>,
+    pub account: Option<DeliveryAppOwner>,
     // Missing in 123 of 133.
     #[field(skip_none)]
     pub repository_selection: Option<DeliveryRepositorySelection>,
@@ -4206,7 +3533,7 @@ pub struct DeliveryInstallation {
     pub target_id: Option<i32>,
     // Missing in 123 of 133.
     #[field(skip_none)]
-    pub target_type: Option<DeliveryUserType>,
+    pub target_type: Option<DeliveryTargetType>,
     // Missing in 123 of 133.
     // Its types differ: 8 int, 2 string. `retype` in a migration makes them one.
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
@@ -4219,9 +3546,10 @@ pub struct DeliveryInstallation {
     #[field(skip_none)]
     pub updated_at: Option<DeliveryCreatedAtValue>,
     // Missing in 123 of 133, null in 5.
+    // Its values: "config.yml" (3), ".github/ffo.yml" (2).
     #[field(default)]
     #[serde(skip_serializing_if = "OrNull::is_missing")]
-    pub single_file_name: OrNull<DeliverySingleFileName>,
+    pub single_file_name: OrNull<String>,
     // Missing in 125 of 133, null in 7.
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     #[field(default)]
@@ -4238,7 +3566,7 @@ pub struct DeliveryInstallation {
     // Missing in 125 of 133, null in 7.
     #[field(default)]
     #[serde(skip_serializing_if = "OrNull::is_missing")]
-    pub suspended_by: OrNull<DeliveryDismissedBy>,
+    pub suspended_by: OrNull<DeliveryAppOwner>,
 }
 
 /// `workflow.state` of `deliveries`.
@@ -4271,68 +3599,13 @@ pub enum DeliveryWorkflowValue {
     Document(DeliveryWorkflow),
 }
 
-/// `workflow_run.pull_requests[].head.repo` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryHeadRepo3 {
-    pub id: i32,
-    pub name: String,
-}
-
-/// `workflow_run.pull_requests[].head` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryPullRequestHead3 {
-    #[field(name = "ref")]
-    pub ref_: String,
-    pub sha: String,
-    pub repo: DeliveryHeadRepo3,
-}
-
-/// `workflow_run.pull_requests[]` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryWorkflowRunPullRequest {
-    pub id: i32,
-    pub number: i32,
-    pub head: DeliveryPullRequestHead3,
-    pub base: DeliveryPullRequestHead3,
-}
-
-/// `workflow_run.repository.full_name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRepositoryFullName2 {
-    #[embed(name = "octo-org/octo-repo")]
-    OctoOrgOctoRepo,
-    #[embed(name = "terraform-test-github/sample-app")]
-    TerraformTestGithubSampleApp,
-}
-
 /// `workflow_run.repository.name` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRepositoryName3 {
+pub enum DeliveryName3 {
     #[embed(name = "octo-repo")]
     OctoRepo,
     #[embed(name = "sample-app")]
     SampleApp,
-}
-
-/// `workflow_run.repository.owner.login` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryOwnerLogin2 {
-    #[embed(name = "octo-org")]
-    OctoOrg,
-    #[embed(name = "terraform-test-github")]
-    TerraformTestGithub,
-}
-
-/// `workflow_run.repository.owner` of `deliveries`.
-// Documents have these fields in several orders: they are written in this one where the whole
-// document is written anew.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryRepositoryOwner2 {
-    pub id: i32,
-    pub login: DeliveryOwnerLogin2,
-    pub site_admin: bool,
-    #[field(name = "type")]
-    pub type_: DeliveryType,
 }
 
 /// `workflow_run.repository` of `deliveries`.
@@ -4341,49 +3614,30 @@ pub struct DeliveryRepositoryOwner2 {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryWorkflowRunRepository {
     pub fork: bool,
-    pub full_name: DeliveryRepositoryFullName2,
+    // Its values: "octo-org/octo-repo" (5), "terraform-test-github/sample-app" (1).
+    pub full_name: String,
     pub id: i32,
-    pub name: DeliveryRepositoryName3,
-    pub owner: DeliveryRepositoryOwner2,
+    pub name: DeliveryName3,
+    pub owner: DeliveryAppOwner,
     pub private: bool,
-}
-
-/// `workflow_run.actor.login` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryActorLogin {
-    Codertocat,
-    #[embed(name = "ilmax")]
-    Ilmax,
-}
-
-/// `workflow_run.actor` of `deliveries`.
-// Documents have these fields in several orders: they are written in this one where the whole
-// document is written anew.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryActor {
-    pub id: i32,
-    pub login: DeliveryActorLogin,
-    pub site_admin: bool,
-    #[field(name = "type")]
-    pub type_: DeliveryAssigneeType,
 }
 
 /// `workflow_run.head_commit.author` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryHeadCommitAuthor2 {
+pub struct DeliveryAuthor2 {
     pub name: String,
 }
 
 /// `workflow_run.head_commit.committer.name` of `deliveries`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryCommitterName2 {
+pub enum DeliveryCommitterName {
     GitHub,
 }
 
 /// `workflow_run.head_commit.committer` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryHeadCommitCommitter2 {
-    pub name: DeliveryCommitterName2,
+pub struct DeliveryHeadCommitCommitter {
+    pub name: DeliveryCommitterName,
 }
 
 /// `workflow_run.head_commit` of `deliveries`.
@@ -4391,30 +3645,12 @@ pub struct DeliveryHeadCommitCommitter2 {
 // document is written anew.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct DeliveryWorkflowRunHeadCommit {
-    pub author: DeliveryHeadCommitAuthor2,
-    pub committer: DeliveryHeadCommitCommitter2,
+    pub author: DeliveryAuthor2,
+    pub committer: DeliveryHeadCommitCommitter,
     pub id: String,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub timestamp: String,
     pub tree_id: String,
-}
-
-/// `workflow_run.path` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryWorkflowRunPath {
-    #[embed(name = ".github/workflows/pr.yaml")]
-    GithubWorkflowsPrYaml,
-    #[embed(name = ".github/workflows/test.yml")]
-    GithubWorkflowsTestYml,
-}
-
-/// `workflow_run.display_title` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryDisplayTitle {
-    #[embed(name = "Build pull_request 3 by @ilmax")]
-    BuildPullRequest3ByIlmax,
-    #[embed(name = "ci(action): update actions/setup-node digest to 8c91899")]
-    CiActionUpdateActionsSetupNodeDigestTo8c91899,
 }
 
 /// `workflow_run` of `deliveries`.
@@ -4437,7 +3673,7 @@ pub struct DeliveryWorkflowRun {
     pub conclusion: Option<String>,
     // Items: at most 1; half have up to 0, 99 of 100 up to 1.
     #[embed(max = 10)]
-    pub pull_requests: Vec<DeliveryWorkflowRunPullRequest>,
+    pub pull_requests: Vec<DeliveryCheckSuitePullRequest>,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
     // Missing in 2 of 8.
@@ -4460,10 +3696,10 @@ pub struct DeliveryWorkflowRun {
     pub workflow_id: i32,
     // Missing in 1 of 8.
     #[field(skip_none)]
-    pub actor: Option<DeliveryActor>,
+    pub actor: Option<DeliveryAppOwner>,
     // Missing in 1 of 8.
     #[field(skip_none)]
-    pub triggering_actor: Option<DeliveryActor>,
+    pub triggering_actor: Option<DeliveryAppOwner>,
     // Missing in 2 of 8.
     #[field(skip_none)]
     pub head_commit: Option<DeliveryWorkflowRunHeadCommit>,
@@ -4472,11 +3708,14 @@ pub struct DeliveryWorkflowRun {
     pub head_repository: Option<DeliveryWorkflowRunRepository>,
     pub head_sha: String,
     // Missing in 3 of 8.
+    // Its values: ".github/workflows/test.yml" (4), ".github/workflows/pr.yaml" (1).
     #[field(skip_none)]
-    pub path: Option<DeliveryWorkflowRunPath>,
+    pub path: Option<String>,
     // Missing in 3 of 8.
+    // Its values: "ci(action): update actions/setup-node digest to 8c91899" (4), "Build pull_request 3
+    // by @ilmax" (1).
     #[field(skip_none)]
-    pub display_title: Option<DeliveryDisplayTitle>,
+    pub display_title: Option<String>,
 }
 
 /// `workflow_job_run` of `deliveries`.
@@ -4495,51 +3734,20 @@ pub struct DeliveryWorkflowJobRun {
     pub environment: String,
 }
 
-/// `reviewers[].reviewer` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryReviewer {
-    pub name: String,
-    pub id: i32,
-    pub slug: String,
-    pub privacy: String,
-    pub notification_setting: String,
-    pub permission: String,
-    // Null in 1 of 1.
-    // Nothing but null was found, so that the type of its values is a guess.
-    pub parent: Option<String>,
-}
-
 /// `reviewers[]` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryReviewer2 {
+pub struct DeliveryReviewer {
     #[field(name = "type")]
     pub type_: String,
-    pub reviewer: DeliveryReviewer,
-}
-
-/// `repositories[].full_name` of `deliveries`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryRepositoryFullName3 {
-    #[embed(name = "Codertocat/Hello-World")]
-    CodertocatHelloWorld,
-    #[embed(name = "octocat/Hello-World")]
-    OctocatHelloWorld,
+    pub reviewer: DeliveryTeam,
 }
 
 /// `repositories[]` of `deliveries`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryRepository3 {
-    pub id: i32,
-    pub name: DeliveryRepoName2,
-    pub full_name: DeliveryRepositoryFullName3,
-    pub private: bool,
-}
-
-/// `repositories_added[]` of `deliveries`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct DeliveryRepositoriesAdded {
+pub struct DeliveryRepository2 {
     pub id: i32,
     pub name: String,
+    // Its values: "Codertocat/Hello-World" (3), "octocat/Hello-World" (2).
     pub full_name: String,
     pub private: bool,
 }

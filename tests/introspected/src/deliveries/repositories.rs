@@ -1,6 +1,6 @@
 //! The collection `repositories`.
 
-use super::{Account, DeliveryRepositoryDefaultBranch, DeliveryUserType, DeliveryVisibility};
+use super::{AccountEntry, DefaultBranch, Visibility};
 use odm::prelude::*;
 
 /// A document of `repositories`: 19 were counted. Half of them have up to 703 bytes, the largest
@@ -17,7 +17,7 @@ pub struct Repository {
     pub name: String,
     pub full_name: String,
     pub private: bool,
-    pub owner: RepositoryOwner,
+    pub owner: AccountEntry,
     pub fork: bool,
     // Its texts are dates with times as text: `retype` in a migration makes each a date.
     pub created_at: String,
@@ -53,7 +53,7 @@ pub struct Repository {
     pub open_issues: i32,
     // Equal to the value of `watchers_count`: 19 are, 0 are not.
     pub watchers: i32,
-    pub default_branch: DeliveryRepositoryDefaultBranch,
+    pub default_branch: DefaultBranch,
     // Missing in 11 of 19.
     #[field(skip_none)]
     pub allow_forking: Option<bool>,
@@ -62,7 +62,7 @@ pub struct Repository {
     pub is_template: Option<bool>,
     // Missing in 2 of 19.
     #[field(skip_none)]
-    pub visibility: Option<DeliveryVisibility>,
+    pub visibility: Option<Visibility>,
     // Missing in 4 of 19.
     #[field(skip_none)]
     pub web_commit_signoff_required: Option<bool>,
@@ -70,24 +70,4 @@ pub struct Repository {
     // Only documents without fields that can be declared were found.
     #[field(opaque, skip_none)]
     pub custom_properties: Option<odm::bson::Document>,
-}
-
-/// `owner` of `repositories`.
-// Documents have these fields in several orders: they are written in this one where the whole
-// document is written anew.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct RepositoryOwner {
-    // A copy: 19 equal `accounts.login`. 19 of 19 are equal; 9 distinct values, the commonest has 26 %.
-    #[denormalize(from = id.login)]
-    pub login: String,
-    // Refers to `accounts._id`: 19 of 19 were found. 14 of 14 distinct values were found.
-    #[reference(index = false)]
-    pub id: Ref<Account>,
-    // Perhaps a copy: 19 equal `accounts.type`. The values are too few to tell a copy from chance. 19
-    // of 19 are equal; 2 distinct values, the commonest has 58 %.
-    #[field(name = "type")]
-    pub type_: DeliveryUserType,
-    // Perhaps a copy: 18 equal `accounts.site_admin`, 1 differ from it. The values are too few to tell
-    // a copy from chance. 18 of 19 are equal; 2 distinct values, the commonest has 95 %.
-    pub site_admin: bool,
 }

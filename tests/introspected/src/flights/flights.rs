@@ -55,7 +55,7 @@ pub struct Flight {
     // the fields have the same names.
     // Perhaps refers to `airports._id`: 1785 of 1785 were found. The data alone do not prove it. 3 of 3
     // distinct values were found.
-    pub origin: FlightOrigin,
+    pub origin: Origin,
     // Its values: "ORD" (92), "ATL" (91), "MCO" (82), "LAX" (81), "FLL" (80), "CLT" (66), "SFO" (64),
     // "MIA" (62), "DFW" (55), "BOS" (51), "PBI" (49), "RDU" (46), and 76 more.
     // Refers to `airports._id`: 1733 of 1785 were found, 52 refer to nothing. 84 of 88 distinct values
@@ -78,7 +78,7 @@ pub struct Flight {
 
 /// `origin` of `flights`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlightOrigin {
+pub enum Origin {
     #[embed(name = "EWR")]
     Ewr,
     #[embed(name = "JFK")]

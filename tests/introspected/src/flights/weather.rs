@@ -1,6 +1,6 @@
 //! The collection `weather`.
 
-use super::{FlightOrigin, Number};
+use super::{Number, Origin};
 use odm::prelude::*;
 
 /// A document of `weather`: 139 were counted. Half of them have up to 223 bytes, the largest has
@@ -12,7 +12,7 @@ pub struct Weather {
     pub id: ObjectId,
     // Perhaps refers to `airports._id`: 139 of 139 were found. The data alone do not prove it. 3 of 3
     // distinct values were found.
-    pub origin: FlightOrigin,
+    pub origin: Origin,
     pub year: i32,
     pub month: i32,
     pub day: i32,

@@ -14,8 +14,6 @@ pub struct AbilityScore {
     pub name: String,
     pub full_name: String,
     // Items: at most 5; half have up to 3, 99 of 100 up to 5.
-    // The first 5 of `skills` by `_id`: 5 arrays are, 0 are not. `#[subset(of = …, limit = 5,
-    // order(-_id))]` would keep it so.
     #[embed(max = 10)]
     pub skills: Vec<AbilityScoreSkill>,
     pub url: String,

@@ -14,15 +14,15 @@ pub struct Background {
     pub name: String,
     // Items: always 2.
     #[embed(max = 10)]
-    pub starting_proficiencies: Vec<BackgroundStartingProficiency>,
+    pub starting_proficiencies: Vec<StartingProficiency>,
     pub language_options: BackgroundLanguageOption,
     // Items: always 2.
     #[embed(max = 10)]
     pub starting_equipment: Vec<BackgroundStartingEquipment>,
     // Items: always 1.
     #[embed(max = 10)]
-    pub starting_equipment_options: Vec<BackgroundStartingEquipmentOption>,
-    pub starting_gold: BackgroundStartingGold,
+    pub starting_equipment_options: Vec<StartingEquipmentOption>,
+    pub starting_gold: StartingGold,
     pub feature: BackgroundFeature,
     pub ideals: BackgroundIdeal,
     pub url: String,
@@ -30,7 +30,7 @@ pub struct Background {
 
 /// `starting_proficiencies[]` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct BackgroundStartingProficiency {
+pub struct StartingProficiency {
     // Perhaps refers to `proficiencies.index`: 2 of 2 were found. The data alone do not prove it. 2 of
     // 2 distinct values were found, and the name says it, and so were the fields beside it.
     pub index: String,
@@ -61,7 +61,7 @@ pub struct BackgroundLanguageOption {
 /// `starting_equipment[]` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundStartingEquipment {
-    pub equipment: BackgroundStartingProficiency,
+    pub equipment: StartingProficiency,
     pub quantity: i32,
 }
 
@@ -69,12 +69,12 @@ pub struct BackgroundStartingEquipment {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundStartingEquipmentOptionFrom {
     pub option_set_type: String,
-    pub equipment_category: BackgroundStartingProficiency,
+    pub equipment_category: StartingProficiency,
 }
 
 /// `starting_equipment_options[]` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct BackgroundStartingEquipmentOption {
+pub struct StartingEquipmentOption {
     pub choose: i32,
     #[field(name = "type")]
     pub type_: String,
@@ -83,7 +83,7 @@ pub struct BackgroundStartingEquipmentOption {
 
 /// `starting_gold` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct BackgroundStartingGold {
+pub struct StartingGold {
     pub quantity: i32,
     pub unit: String,
 }
@@ -101,6 +101,28 @@ pub enum BackgroundOptionType {
     Ideal,
 }
 
+/// `ideals.from.options[].alignments[].name` of `backgrounds`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackgroundName {
+    #[embed(name = "Chaotic Evil")]
+    ChaoticEvil,
+    #[embed(name = "Chaotic Good")]
+    ChaoticGood,
+    #[embed(name = "Chaotic Neutral")]
+    ChaoticNeutral,
+    #[embed(name = "Lawful Evil")]
+    LawfulEvil,
+    #[embed(name = "Lawful Good")]
+    LawfulGood,
+    #[embed(name = "Lawful Neutral")]
+    LawfulNeutral,
+    Neutral,
+    #[embed(name = "Neutral Evil")]
+    NeutralEvil,
+    #[embed(name = "Neutral Good")]
+    NeutralGood,
+}
+
 /// `ideals.from.options[].alignments[]` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundAlignment {
@@ -110,19 +132,16 @@ pub struct BackgroundAlignment {
     // name says it, and so were the fields beside it.
     #[reference(by = index, index = false)]
     pub index: Ref<Alignment, String>,
-    // Its values: "Lawful Good" (5), "Lawful Evil" (4), "Lawful Neutral" (4), "Chaotic Good" (3),
-    // "Chaotic Evil" (2), "Chaotic Neutral" (2), "Neutral Good" (2), "Neutral" (1), "Neutral Evil" (1).
-    // A copy: 24 equal `alignments.name`. 24 of 24 are equal; 9 distinct values, the commonest has 21
-    // %.
-    #[denormalize(from = index.name)]
-    pub name: String,
+    // Perhaps a copy: 24 equal `alignments.name`. In an array inside an array no update would reach it.
+    // 24 of 24 are equal; 9 distinct values, the commonest has 21 %.
+    pub name: BackgroundName,
     // Its values: "/api/2014/alignments/lawful-good" (5), "/api/2014/alignments/lawful-evil" (4),
     // "/api/2014/alignments/lawful-neutral" (4), "/api/2014/alignments/chaotic-good" (3),
     // "/api/2014/alignments/chaotic-evil" (2), "/api/2014/alignments/chaotic-neutral" (2),
     // "/api/2014/alignments/neutral-good" (2), "/api/2014/alignments/neutral" (1),
     // "/api/2014/alignments/neutral-evil" (1).
-    // A copy: 24 equal `alignments.url`. 24 of 24 are equal; 9 distinct values, the commonest has 21 %.
-    #[denormalize(from = index.url)]
+    // Perhaps a copy: 24 equal `alignments.url`. In an array inside an array no update would reach it.
+    // 24 of 24 are equal; 9 distinct values, the commonest has 21 %.
     pub url: String,
 }
 

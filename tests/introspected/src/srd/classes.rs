@@ -2,11 +2,11 @@
 
 use super::{
     AbilityScore,
-    BackgroundStartingEquipmentOption,
-    BackgroundStartingProficiency,
     Equipment,
     EquipmentCategory,
     Proficiency,
+    StartingEquipmentOption,
+    StartingProficiency,
     Subclass,
 };
 use odm::prelude::*;
@@ -27,13 +27,13 @@ pub struct Class {
     pub multi_classing: ClassMultiClassing,
     // Items: at most 16; half have up to 7, 99 of 100 up to 16.
     #[embed(max = 50)]
-    pub proficiencies: Vec<ClassProficiency>,
+    pub proficiencies: Vec<ProficiencyEntry>,
     // Items: at most 2; half have up to 1, 99 of 100 up to 2.
     #[embed(max = 10)]
-    pub proficiency_choices: Vec<ClassProficiencyChoice2>,
+    pub proficiency_choices: Vec<ClassProficiencyChoice>,
     // Items: always 2.
     #[embed(max = 10)]
-    pub saving_throws: Vec<ClassAbilityScore>,
+    pub saving_throws: Vec<AbilityScoreEntry>,
     // Items: at most 3; half have up to 1, 99 of 100 up to 3.
     #[embed(max = 10)]
     pub starting_equipment: Vec<ClassStartingEquipment>,
@@ -41,10 +41,8 @@ pub struct Class {
     #[embed(max = 10)]
     pub starting_equipment_options: Vec<ClassStartingEquipmentOption>,
     // Items: always 1.
-    // The first 1 of `subclasses` by `_id`: 12 arrays are, 0 are not. `#[subset(of = …, limit = 1,
-    // order(-_id))]` would keep it so.
     #[embed(max = 10)]
-    pub subclasses: Vec<ClassSubclass>,
+    pub subclasses: Vec<SubclassEntry>,
     // Missing in 4 of 12.
     #[field(skip_none)]
     pub spellcasting: Option<ClassSpellcasting>,
@@ -56,7 +54,7 @@ pub struct Class {
 
 /// `multi_classing.prerequisites[].ability_score` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassAbilityScore {
+pub struct AbilityScoreEntry {
     // Its values: "cha" (4), "wis" (4), "dex" (3), "str" (2), "int" (1).
     // Refers to `ability_scores.index`: 14 of 14 were found. 5 of 5 distinct values were found, and the
     // name says it, and so were the fields beside it.
@@ -79,7 +77,7 @@ pub struct ClassAbilityScore {
 /// `multi_classing.prerequisites[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassPrerequisite {
-    pub ability_score: ClassAbilityScore,
+    pub ability_score: AbilityScoreEntry,
     pub minimum_score: i32,
 }
 
@@ -87,7 +85,7 @@ pub struct ClassPrerequisite {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassOption {
     pub option_type: String,
-    pub ability_score: BackgroundStartingProficiency,
+    pub ability_score: StartingProficiency,
     pub minimum_score: i32,
 }
 
@@ -111,7 +109,7 @@ pub struct ClassPrerequisiteOption {
 
 /// `multi_classing.proficiencies[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassProficiency {
+pub struct ProficiencyEntry {
     // Its values: "light-armor" (8), "shields" (6), "simple-weapons" (6), "medium-armor" (5),
     // "martial-weapons" (4), "shortswords" (1), "thieves-tools" (1).
     // Refers to `proficiencies.index`: 31 of 31 were found. 7 of 7 distinct values were found, and the
@@ -136,34 +134,49 @@ pub struct ClassProficiency {
 
 /// `multi_classing.proficiency_choices[].from.options[].option_type` of `classes`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassOptionType {
+pub enum OptionType {
     #[embed(name = "reference")]
     Reference,
 }
 
+/// `multi_classing.proficiency_choices[].from.options[].item` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassItem {
+    // Refers to `proficiencies.index`: 47 of 47 were found. 28 of 28 distinct values were found, and so
+    // were the fields beside it.
+    #[reference(by = index, index = false)]
+    pub index: Ref<Proficiency, String>,
+    // Perhaps a copy: 47 equal `proficiencies.name`. In an array inside an array no update would reach
+    // it. 47 of 47 are equal; 28 distinct values, the commonest has 6 %.
+    pub name: String,
+    // Perhaps a copy: 47 equal `proficiencies.url`. In an array inside an array no update would reach
+    // it. 47 of 47 are equal; 28 distinct values, the commonest has 6 %.
+    pub url: String,
+}
+
 /// `multi_classing.proficiency_choices[].from.options[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassFromOption {
-    pub option_type: ClassOptionType,
-    pub item: ClassProficiency,
+pub struct ClassOption3 {
+    pub option_type: OptionType,
+    pub item: ClassItem,
 }
 
 /// `multi_classing.proficiency_choices[].from` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassProficiencyChoiceFrom {
+pub struct ClassFrom2 {
     pub option_set_type: String,
     // Items: at most 18; half have up to 10, 99 of 100 up to 18.
     #[embed(max = 50)]
-    pub options: Vec<ClassFromOption>,
+    pub options: Vec<ClassOption3>,
 }
 
 /// `multi_classing.proficiency_choices[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassProficiencyChoice {
+pub struct ProficiencyChoice {
     pub choose: i32,
     #[field(name = "type")]
     pub type_: String,
-    pub from: ClassProficiencyChoiceFrom,
+    pub from: ClassFrom2,
 }
 
 /// `multi_classing` of `classes`.
@@ -182,12 +195,12 @@ pub struct ClassMultiClassing {
     pub prerequisite_options: Option<ClassPrerequisiteOption>,
     // Items: at most 5; half have up to 2, 99 of 100 up to 5.
     #[embed(max = 10)]
-    pub proficiencies: Vec<ClassProficiency>,
+    pub proficiencies: Vec<ProficiencyEntry>,
     // Missing in 9 of 12.
     // Items: at most 2; half have up to 1, 99 of 100 up to 2.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub proficiency_choices: Option<Vec<ClassProficiencyChoice>>,
+    pub proficiency_choices: Option<Vec<ProficiencyChoice>>,
 }
 
 /// `proficiency_choices[].type` of `classes`.
@@ -199,14 +212,14 @@ pub enum ClassType {
 
 /// `proficiency_choices[].from.option_set_type` of `classes`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassOptionSetType {
+pub enum OptionSetType {
     #[embed(name = "options_array")]
     OptionsArray,
 }
 
 /// `proficiency_choices[].from.options[].option_type` of `classes`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassOptionOptionType {
+pub enum ClassOptionType {
     #[embed(name = "choice")]
     Choice,
     #[embed(name = "reference")]
@@ -217,37 +230,37 @@ pub enum ClassOptionOptionType {
 // 2 kinds of documents, told by `option_type`: choice (2): always `choice`; reference (105): always
 // `item`. An enum with `tag` would have a variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassFromOption2 {
-    pub option_type: ClassOptionOptionType,
+pub struct ClassFromOption {
+    pub option_type: ClassOptionType,
     // Missing in 2 of 107.
     #[field(skip_none)]
-    pub item: Option<ClassProficiency>,
+    pub item: Option<ClassItem>,
     // Missing in 105 of 107.
     #[field(skip_none)]
-    pub choice: Option<ClassProficiencyChoice>,
+    pub choice: Option<ProficiencyChoice>,
 }
 
 /// `proficiency_choices[].from` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassProficiencyChoiceFrom2 {
-    pub option_set_type: ClassOptionSetType,
+pub struct ClassProficiencyChoiceFrom {
+    pub option_set_type: OptionSetType,
     // Items: at most 18; half have up to 6, 99 of 100 up to 18.
     #[embed(max = 50)]
-    pub options: Vec<ClassFromOption2>,
+    pub options: Vec<ClassFromOption>,
 }
 
 /// `proficiency_choices[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassProficiencyChoice2 {
+pub struct ClassProficiencyChoice {
     pub choose: i32,
     #[field(name = "type")]
     pub type_: ClassType,
-    pub from: ClassProficiencyChoiceFrom2,
+    pub from: ClassProficiencyChoiceFrom,
 }
 
 /// `starting_equipment[].equipment` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassEquipment {
+pub struct EquipmentEntry {
     // Refers to `equipment.index`: 18 of 18 were found. 11 of 11 distinct values were found, and the
     // name says it, and so were the fields beside it.
     #[reference(by = index, index = false)]
@@ -264,7 +277,7 @@ pub struct ClassEquipment {
 /// `starting_equipment[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassStartingEquipment {
-    pub equipment: ClassEquipment,
+    pub equipment: EquipmentEntry,
     pub quantity: i32,
 }
 
@@ -277,7 +290,7 @@ pub enum ClassStartingEquipmentOptionType {
 
 /// `starting_equipment_options[].from.option_set_type` of `classes`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassFromOptionSetType {
+pub enum ClassOptionSetType {
     #[embed(name = "equipment_category")]
     EquipmentCategory,
     #[embed(name = "options_array")]
@@ -286,7 +299,7 @@ pub enum ClassFromOptionSetType {
 
 /// `starting_equipment_options[].from.options[].option_type` of `classes`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassOptionOptionType2 {
+pub enum ClassOptionOptionType {
     #[embed(name = "choice")]
     Choice,
     #[embed(name = "counted_reference")]
@@ -295,11 +308,43 @@ pub enum ClassOptionOptionType2 {
     Multiple,
 }
 
+/// `starting_equipment_options[].from.options[].of` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct ClassOf {
+    // Refers to `equipment.index`: 48 of 48 were found. 24 of 24 distinct values were found, and so
+    // were the fields beside it.
+    #[reference(by = index, index = false)]
+    pub index: Ref<Equipment, String>,
+    // Perhaps a copy: 48 equal `equipment.name`. In an array inside an array no update would reach it.
+    // 48 of 48 are equal; 24 distinct values, the commonest has 17 %.
+    pub name: String,
+    // Perhaps a copy: 48 equal `equipment.url`. In an array inside an array no update would reach it.
+    // 48 of 48 are equal; 24 distinct values, the commonest has 17 %.
+    pub url: String,
+}
+
 /// `starting_equipment_options[].from.options[].choice.from.option_set_type` of `classes`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassFromOptionSetType2 {
+pub enum ClassFromOptionSetType {
     #[embed(name = "equipment_category")]
     EquipmentCategory,
+}
+
+/// `starting_equipment_options[].from.options[].choice.from.equipment_category.name` of `classes`.
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassName {
+    #[embed(name = "Arcane Foci")]
+    ArcaneFoci,
+    #[embed(name = "Martial Melee Weapons")]
+    MartialMeleeWeapons,
+    #[embed(name = "Martial Weapons")]
+    MartialWeapons,
+    #[embed(name = "Musical Instruments")]
+    MusicalInstruments,
+    #[embed(name = "Simple Melee Weapons")]
+    SimpleMeleeWeapons,
+    #[embed(name = "Simple Weapons")]
+    SimpleWeapons,
 }
 
 /// `starting_equipment_options[].from.options[].choice.from.equipment_category` of `classes`.
@@ -311,28 +356,24 @@ pub struct ClassEquipmentCategory {
     // and the name says it, and so were the fields beside it.
     #[reference(by = index, index = false)]
     pub index: Ref<EquipmentCategory, String>,
-    // Its values: "Simple Weapons" (8), "Arcane Foci" (3), "Martial Weapons" (2), "Simple Melee
-    // Weapons" (2), "Martial Melee Weapons" (1), "Musical Instruments" (1).
-    // A copy: 17 equal `equipment_categories.name`. 17 of 17 are equal; 6 distinct values, the
-    // commonest has 47 %.
-    #[denormalize(from = index.name)]
-    pub name: String,
+    // Perhaps a copy: 17 equal `equipment_categories.name`. In an array inside an array no update would
+    // reach it. 17 of 17 are equal; 6 distinct values, the commonest has 47 %.
+    pub name: ClassName,
     // Its values: "/api/2014/equipment-categories/simple-weapons" (8),
     // "/api/2014/equipment-categories/arcane-foci" (3),
     // "/api/2014/equipment-categories/martial-weapons" (2),
     // "/api/2014/equipment-categories/simple-melee-weapons" (2),
     // "/api/2014/equipment-categories/martial-melee-weapons" (1),
     // "/api/2014/equipment-categories/musical-instruments" (1).
-    // A copy: 17 equal `equipment_categories.url`. 17 of 17 are equal; 6 distinct values, the commonest
-    // has 47 %.
-    #[denormalize(from = index.url)]
+    // Perhaps a copy: 17 equal `equipment_categories.url`. In an array inside an array no update would
+    // reach it. 17 of 17 are equal; 6 distinct values, the commonest has 47 %.
     pub url: String,
 }
 
 /// `starting_equipment_options[].from.options[].choice.from` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassChoiceFrom {
-    pub option_set_type: ClassFromOptionSetType2,
+    pub option_set_type: ClassFromOptionSetType,
     pub equipment_category: ClassEquipmentCategory,
 }
 
@@ -350,7 +391,7 @@ pub struct ClassChoice {
 pub struct ClassOptionPrerequisite {
     #[field(name = "type")]
     pub type_: String,
-    pub proficiency: BackgroundStartingProficiency,
+    pub proficiency: StartingProficiency,
 }
 
 /// `starting_equipment_options[].from.options[].items[].option_type` of `classes`.
@@ -366,17 +407,17 @@ pub enum ClassItemOptionType {
 // 2 kinds of documents, told by `option_type`: choice (2): always `choice`; counted_reference (15):
 // always `count`, `of`. An enum with `tag` would have a variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassItem {
+pub struct ClassOptionItem {
     pub option_type: ClassItemOptionType,
     // Missing in 2 of 17.
     #[field(skip_none)]
     pub count: Option<i32>,
     // Missing in 2 of 17.
     #[field(skip_none)]
-    pub of: Option<ClassEquipment>,
+    pub of: Option<ClassOf>,
     // Missing in 15 of 17.
     #[field(skip_none)]
-    pub choice: Option<BackgroundStartingEquipmentOption>,
+    pub choice: Option<StartingEquipmentOption>,
 }
 
 /// `starting_equipment_options[].from.options[]` of `classes`.
@@ -384,14 +425,14 @@ pub struct ClassItem {
 // (48): always `count`, `of`; multiple (8): always `items`. An enum with `tag` would have a variant
 // for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassFromOption3 {
-    pub option_type: ClassOptionOptionType2,
+pub struct ClassOption2 {
+    pub option_type: ClassOptionOptionType,
     // Missing in 25 of 73.
     #[field(skip_none)]
     pub count: Option<i32>,
     // Missing in 25 of 73.
     #[field(skip_none)]
-    pub of: Option<ClassEquipment>,
+    pub of: Option<ClassOf>,
     // Missing in 56 of 73.
     #[field(skip_none)]
     pub choice: Option<ClassChoice>,
@@ -404,7 +445,7 @@ pub struct ClassFromOption3 {
     // Items: at most 3; half have up to 2, 99 of 100 up to 3.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub items: Option<Vec<ClassItem>>,
+    pub items: Option<Vec<ClassOptionItem>>,
 }
 
 /// `starting_equipment_options[].from` of `classes`.
@@ -413,15 +454,15 @@ pub struct ClassFromOption3 {
 // variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassStartingEquipmentOptionFrom {
-    pub option_set_type: ClassFromOptionSetType,
+    pub option_set_type: ClassOptionSetType,
     // Missing in 4 of 39.
     // Items: at most 3; half have up to 2, 99 of 100 up to 3.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub options: Option<Vec<ClassFromOption3>>,
+    pub options: Option<Vec<ClassOption2>>,
     // Missing in 35 of 39.
     #[field(skip_none)]
-    pub equipment_category: Option<BackgroundStartingProficiency>,
+    pub equipment_category: Option<StartingProficiency>,
 }
 
 /// `starting_equipment_options[]` of `classes`.
@@ -435,7 +476,7 @@ pub struct ClassStartingEquipmentOption {
 
 /// `subclasses[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassSubclass {
+pub struct SubclassEntry {
     // Refers to `subclasses.index`: 12 of 12 were found. 12 of 12 distinct values were found, and the
     // name says it, and so were the fields beside it.
     // The other side of `subclasses.class.index`: 12 pairs agree. `inverse = …` would keep both sides
@@ -455,5 +496,5 @@ pub struct ClassSubclass {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassSpellcasting {
     pub level: i32,
-    pub spellcasting_ability: ClassAbilityScore,
+    pub spellcasting_ability: AbilityScoreEntry,
 }

@@ -1,11 +1,6 @@
 //! The collection `equipment`.
 
-use super::{
-    BackgroundStartingProficiency,
-    ClassEquipment,
-    ClassEquipmentCategory,
-    WeaponPropertie,
-};
+use super::{EquipmentCategory, EquipmentEntry, StartingGold, StartingProficiency, WeaponPropertie};
 use odm::prelude::*;
 
 /// A document of `equipment`: 237 were counted. Half of them have up to 415 bytes, the largest has
@@ -23,15 +18,15 @@ pub struct Equipment {
     pub id: ObjectId,
     pub index: String,
     pub name: String,
-    pub equipment_category: ClassEquipmentCategory,
-    pub cost: EquipmentCost,
+    pub equipment_category: EquipmentCategoryEntry,
+    pub cost: StartingGold,
     pub url: String,
     // Missing in 22 of 237.
     #[field(skip_none)]
     pub weight: Option<f64>,
     // Missing in 121 of 237.
     #[field(skip_none)]
-    pub gear_category: Option<ClassEquipmentCategory>,
+    pub gear_category: Option<EquipmentCategoryEntry>,
     // Missing in 206 of 237.
     #[field(skip_none)]
     pub tool_category: Option<EquipmentToolCategory>,
@@ -93,25 +88,34 @@ pub struct Equipment {
     pub weapon_range: Option<EquipmentWeaponRange>,
     // Missing in 231 of 237.
     #[field(skip_none)]
-    pub two_handed_damage: Option<EquipmentTwoHandedDamage>,
+    pub two_handed_damage: Option<EquipmentDamage>,
 }
 
-/// `cost.unit` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentUnit {
-    #[embed(name = "cp")]
-    Cp,
-    #[embed(name = "gp")]
-    Gp,
-    #[embed(name = "sp")]
-    Sp,
-}
-
-/// `cost` of `equipment`.
+/// `equipment_category` of `equipment`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct EquipmentCost {
-    pub quantity: i32,
-    pub unit: EquipmentUnit,
+pub struct EquipmentCategoryEntry {
+    // Its values: "adventuring-gear" (116), "mounts-and-vehicles" (40), "weapon" (37), "tools" (31),
+    // "armor" (13).
+    // Refers to `equipment_categories.index`: 237 of 237 were found. 5 of 5 distinct values were found,
+    // and the name says it, and so were the fields beside it.
+    // The other side of `equipment_categories.equipment[].index`: 235 pairs agree, 2 are on this side
+    // alone and 318 on the other. `inverse = …` would keep both sides equal.
+    #[reference(by = index, index = false)]
+    pub index: Ref<EquipmentCategory, String>,
+    // Its values: "Adventuring Gear" (116), "Mounts and Vehicles" (40), "Weapon" (37), "Tools" (31),
+    // "Armor" (13).
+    // A copy: 237 equal `equipment_categories.name`. 237 of 237 are equal; 5 distinct values, the
+    // commonest has 49 %.
+    #[denormalize(from = index.name)]
+    pub name: String,
+    // Its values: "/api/2014/equipment-categories/adventuring-gear" (116),
+    // "/api/2014/equipment-categories/mounts-and-vehicles" (40),
+    // "/api/2014/equipment-categories/weapon" (37), "/api/2014/equipment-categories/tools" (31),
+    // "/api/2014/equipment-categories/armor" (13).
+    // A copy: 237 equal `equipment_categories.url`. 237 of 237 are equal; 5 distinct values, the
+    // commonest has 49 %.
+    #[denormalize(from = index.url)]
+    pub url: String,
 }
 
 /// `tool_category` of `equipment`.
@@ -140,50 +144,6 @@ pub enum EquipmentCategoryRange {
     SimpleRanged,
 }
 
-/// `damage.damage_type.index` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentIndex {
-    #[embed(name = "bludgeoning")]
-    Bludgeoning,
-    #[embed(name = "piercing")]
-    Piercing,
-    #[embed(name = "slashing")]
-    Slashing,
-}
-
-/// `damage.damage_type.name` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentName {
-    Bludgeoning,
-    Piercing,
-    Slashing,
-}
-
-/// `damage.damage_type.url` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentUrl {
-    #[embed(name = "/api/2014/damage-types/bludgeoning")]
-    Api2014DamageTypesBludgeoning,
-    #[embed(name = "/api/2014/damage-types/piercing")]
-    Api2014DamageTypesPiercing,
-    #[embed(name = "/api/2014/damage-types/slashing")]
-    Api2014DamageTypesSlashing,
-}
-
-/// `damage.damage_type` of `equipment`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct EquipmentDamageType {
-    // Perhaps refers to `damage_types.index`: 36 of 36 were found. The data alone do not prove it. 3 of
-    // 3 distinct values were found, and the name says it, and so were the fields beside it.
-    pub index: EquipmentIndex,
-    // Perhaps a copy: 36 equal `damage_types.name`. `damage.damage_type.index` is not declared as a
-    // reference. 36 of 36 are equal; 3 distinct values, the commonest has 47 %.
-    pub name: EquipmentName,
-    // Perhaps a copy: 36 equal `damage_types.url`. `damage.damage_type.index` is not declared as a
-    // reference. 36 of 36 are equal; 3 distinct values, the commonest has 47 %.
-    pub url: EquipmentUrl,
-}
-
 /// `damage.damage_dice` of `equipment`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EquipmentDamageDice {
@@ -206,7 +166,7 @@ pub enum EquipmentDamageDice {
 /// `damage` of `equipment`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct EquipmentDamage {
-    pub damage_type: EquipmentDamageType,
+    pub damage_type: StartingProficiency,
     pub damage_dice: EquipmentDamageDice,
 }
 
@@ -268,24 +228,16 @@ pub struct EquipmentArmorClass {
 /// `contents[]` of `equipment`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct EquipmentContent {
-    pub item: ClassEquipment,
+    pub item: EquipmentEntry,
     pub quantity: i32,
-}
-
-/// `speed.unit` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentSpeedUnit {
-    #[embed(name = "ft/round")]
-    FtRound,
-    #[embed(name = "mph")]
-    Mph,
 }
 
 /// `speed` of `equipment`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct EquipmentSpeed {
     pub quantity: f64,
-    pub unit: EquipmentSpeedUnit,
+    // Its values: "ft/round" (9), "mph" (6).
+    pub unit: String,
 }
 
 /// `vehicle_category` of `equipment`.
@@ -311,20 +263,4 @@ pub enum EquipmentWeaponCategory {
 pub enum EquipmentWeaponRange {
     Melee,
     Ranged,
-}
-
-/// `two_handed_damage.damage_dice` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentTwoHandedDamageDamageDice {
-    #[embed(name = "1d10")]
-    N1d10,
-    #[embed(name = "1d8")]
-    N1d8,
-}
-
-/// `two_handed_damage` of `equipment`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct EquipmentTwoHandedDamage {
-    pub damage_type: BackgroundStartingProficiency,
-    pub damage_dice: EquipmentTwoHandedDamageDamageDice,
 }

@@ -1,6 +1,6 @@
 //! The collection `equipment_categories`.
 
-use super::BackgroundStartingProficiency;
+use super::StartingProficiency;
 use odm::prelude::*;
 
 /// A document of `equipment_categories`: 39 were counted. Half of them have up to 1023 bytes, the
@@ -14,6 +14,6 @@ pub struct EquipmentCategory {
     pub name: String,
     // Items: at most 177; half have up to 10, 99 of 100 up to 177.
     #[embed(max = 500, large = "up to 177 were found")]
-    pub equipment: Vec<BackgroundStartingProficiency>,
+    pub equipment: Vec<StartingProficiency>,
     pub url: String,
 }

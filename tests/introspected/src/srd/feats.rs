@@ -1,6 +1,6 @@
 //! The collection `feats`.
 
-use super::BackgroundStartingProficiency;
+use super::StartingProficiency;
 use odm::prelude::*;
 
 /// A document of `feats`: 1 were counted. Half of them have up to 229 bytes, the largest has 229.
@@ -20,6 +20,6 @@ pub struct Feat {
 /// `prerequisites[]` of `feats`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct FeatPrerequisite {
-    pub ability_score: BackgroundStartingProficiency,
+    pub ability_score: StartingProficiency,
     pub minimum_score: i32,
 }

@@ -1,13 +1,13 @@
 //! The collection `features`.
 
 use super::{
-    BackgroundStartingProficiency,
     Class,
-    ClassOptionSetType,
-    ClassOptionType,
-    ClassProficiency,
-    ClassProficiencyChoice,
-    ClassSubclass,
+    OptionSetType,
+    OptionType,
+    ProficiencyChoice,
+    ProficiencyEntry,
+    StartingProficiency,
+    SubclassEntry,
 };
 use odm::prelude::*;
 
@@ -21,10 +21,10 @@ pub struct Feature {
     pub index: String,
     pub name: String,
     pub level: i32,
-    pub class: FeatureClass,
+    pub class: ClassEntry,
     // Missing in 319 of 407.
     #[field(skip_none)]
-    pub subclass: Option<ClassSubclass>,
+    pub subclass: Option<SubclassEntry>,
     // Items: at most 2; half have up to 0, 99 of 100 up to 1.
     #[embed(max = 10)]
     pub prerequisites: Vec<FeaturePrerequisite>,
@@ -33,7 +33,7 @@ pub struct Feature {
     pub feature_specific: Option<FeatureFeatureSpecific>,
     // Missing in 323 of 407.
     #[field(skip_none)]
-    pub parent: Option<FeatureItem>,
+    pub parent: Option<FeatureEntry>,
     // Missing in 398 of 407.
     #[field(skip_none)]
     pub reference: Option<String>,
@@ -42,7 +42,7 @@ pub struct Feature {
 
 /// `class` of `features`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct FeatureClass {
+pub struct ClassEntry {
     // Its values: "warlock" (56), "ranger" (43), "sorcerer" (40), "druid" (34), "monk" (34), "cleric"
     // (33), "fighter" (33), "paladin" (32), "bard" (30), "barbarian" (27), "rogue" (27), "wizard" (18).
     // Refers to `classes.index`: 407 of 407 were found. 12 of 12 distinct values were found, and the
@@ -108,7 +108,7 @@ pub enum FeatureSubfeatureOptionType {
 
 /// `feature_specific.subfeature_options.from.options[].item` of `features`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct FeatureItem {
+pub struct FeatureEntry {
     // Refers to `features.index`: 75 of 75 were found. 53 of 53 distinct values were found, and so were
     // the fields beside it.
     // The other side of `features.parent.index`: 52 pairs agree, 23 are on this side alone and 32 on
@@ -126,14 +126,14 @@ pub struct FeatureItem {
 /// `feature_specific.subfeature_options.from.options[]` of `features`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct FeatureOption {
-    pub option_type: ClassOptionType,
-    pub item: FeatureItem,
+    pub option_type: OptionType,
+    pub item: FeatureEntry,
 }
 
 /// `feature_specific.subfeature_options.from` of `features`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct FeatureFrom {
-    pub option_set_type: ClassOptionSetType,
+    pub option_set_type: OptionSetType,
     // Items: at most 10; half have up to 4, 99 of 100 up to 10.
     #[embed(max = 20)]
     pub options: Vec<FeatureOption>,
@@ -161,14 +161,14 @@ pub enum FeatureOptionType {
 
 /// `feature_specific.expertise_options.from.options[].items[]` of `features`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct FeatureOptionItem {
+pub struct FeatureItem {
     pub option_type: String,
     // Missing in 1 of 2.
     #[field(skip_none)]
-    pub choice: Option<ClassProficiencyChoice>,
+    pub choice: Option<ProficiencyChoice>,
     // Missing in 1 of 2.
     #[field(skip_none)]
-    pub item: Option<BackgroundStartingProficiency>,
+    pub item: Option<StartingProficiency>,
 }
 
 /// `feature_specific.expertise_options.from.options[]` of `features`.
@@ -179,15 +179,15 @@ pub struct FeatureFromOption {
     pub option_type: FeatureOptionType,
     // Missing in 2 of 57.
     #[field(skip_none)]
-    pub item: Option<ClassProficiency>,
+    pub item: Option<ProficiencyEntry>,
     // Missing in 56 of 57.
     #[field(skip_none)]
-    pub choice: Option<ClassProficiencyChoice>,
+    pub choice: Option<ProficiencyChoice>,
     // Missing in 56 of 57.
     // Items: always 2.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub items: Option<Vec<FeatureOptionItem>>,
+    pub items: Option<Vec<FeatureItem>>,
 }
 
 /// `feature_specific.expertise_options.from` of `features`.
@@ -210,15 +210,21 @@ pub struct FeatureExpertiseOption {
 
 /// `feature_specific.enemy_type_options.from.options[]` of `features`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeatureFromOption2 {
+pub enum FeatureOption2 {
     #[embed(name = "aberrations")]
     Aberrations,
+    #[embed(name = "arctic")]
+    Arctic,
     #[embed(name = "beasts")]
     Beasts,
     #[embed(name = "celestials")]
     Celestials,
+    #[embed(name = "coast")]
+    Coast,
     #[embed(name = "constructs")]
     Constructs,
+    #[embed(name = "desert")]
+    Desert,
     #[embed(name = "dragons")]
     Dragons,
     #[embed(name = "elementals")]
@@ -227,16 +233,24 @@ pub enum FeatureFromOption2 {
     Fey,
     #[embed(name = "fiends")]
     Fiends,
+    #[embed(name = "forest")]
+    Forest,
     #[embed(name = "giants")]
     Giants,
+    #[embed(name = "grassland")]
+    Grassland,
     #[embed(name = "humanoids")]
     Humanoids,
     #[embed(name = "monstrosities")]
     Monstrosities,
+    #[embed(name = "mountain")]
+    Mountain,
     #[embed(name = "oozes")]
     Oozes,
     #[embed(name = "plants")]
     Plants,
+    #[embed(name = "swamp")]
+    Swamp,
     #[embed(name = "undead")]
     Undead,
 }
@@ -247,7 +261,7 @@ pub struct FeatureEnemyTypeOptionFrom {
     pub option_set_type: String,
     // Items: always 14.
     #[embed(max = 50)]
-    pub options: Vec<FeatureFromOption2>,
+    pub options: Vec<FeatureOption2>,
 }
 
 /// `feature_specific.enemy_type_options` of `features`.
@@ -257,43 +271,6 @@ pub struct FeatureEnemyTypeOption {
     #[field(name = "type")]
     pub type_: String,
     pub from: FeatureEnemyTypeOptionFrom,
-}
-
-/// `feature_specific.terrain_type_options.from.options[]` of `features`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeatureFromOption3 {
-    #[embed(name = "arctic")]
-    Arctic,
-    #[embed(name = "coast")]
-    Coast,
-    #[embed(name = "desert")]
-    Desert,
-    #[embed(name = "forest")]
-    Forest,
-    #[embed(name = "grassland")]
-    Grassland,
-    #[embed(name = "mountain")]
-    Mountain,
-    #[embed(name = "swamp")]
-    Swamp,
-}
-
-/// `feature_specific.terrain_type_options.from` of `features`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct FeatureTerrainTypeOptionFrom {
-    pub option_set_type: String,
-    // Items: always 7.
-    #[embed(max = 10)]
-    pub options: Vec<FeatureFromOption3>,
-}
-
-/// `feature_specific.terrain_type_options` of `features`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct FeatureTerrainTypeOption {
-    pub choose: i32,
-    #[field(name = "type")]
-    pub type_: String,
-    pub from: FeatureTerrainTypeOptionFrom,
 }
 
 /// `feature_specific` of `features`.
@@ -314,11 +291,11 @@ pub struct FeatureFeatureSpecific {
     // Items: always 32.
     #[embed(max = 50)]
     #[field(skip_none)]
-    pub invocations: Option<Vec<FeatureItem>>,
+    pub invocations: Option<Vec<FeatureEntry>>,
     // Missing in 22 of 25.
     #[field(skip_none)]
     pub enemy_type_options: Option<FeatureEnemyTypeOption>,
     // Missing in 22 of 25.
     #[field(skip_none)]
-    pub terrain_type_options: Option<FeatureTerrainTypeOption>,
+    pub terrain_type_options: Option<FeatureEnemyTypeOption>,
 }

@@ -1,6 +1,6 @@
 //! The collection `levels`.
 
-use super::{ClassSubclass, FeatureClass, FeatureItem};
+use super::{ClassEntry, FeatureEntry, SubclassEntry};
 use odm::prelude::*;
 
 /// A document of `levels`: 290 were counted. Half of them have up to 575 bytes, the largest has
@@ -23,8 +23,8 @@ pub struct Level {
     pub prof_bonus: Option<i32>,
     // Items: at most 5; half have up to 1, 99 of 100 up to 3.
     #[embed(max = 10)]
-    pub features: Vec<FeatureItem>,
-    pub class: FeatureClass,
+    pub features: Vec<FeatureEntry>,
+    pub class: ClassEntry,
     // Missing in 50 of 290.
     #[field(skip_none)]
     pub class_specific: Option<LevelClassSpecific>,
@@ -33,7 +33,7 @@ pub struct Level {
     pub spellcasting: Option<LevelSpellcasting>,
     // Missing in 240 of 290.
     #[field(skip_none)]
-    pub subclass: Option<ClassSubclass>,
+    pub subclass: Option<SubclassEntry>,
     // Missing in 283 of 290.
     #[field(skip_none)]
     pub subclass_specific: Option<LevelSubclassSpecific>,

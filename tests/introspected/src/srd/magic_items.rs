@@ -1,6 +1,6 @@
 //! The collection `magic_items`.
 
-use super::ClassEquipmentCategory;
+use super::EquipmentCategoryEntry;
 use odm::prelude::*;
 
 /// A document of `magic_items`: 362 were counted. Half of them have up to 319 bytes, the largest
@@ -12,7 +12,7 @@ pub struct MagicItem {
     pub id: ObjectId,
     pub index: String,
     pub name: String,
-    pub equipment_category: ClassEquipmentCategory,
+    pub equipment_category: EquipmentCategoryEntry,
     pub rarity: MagicItemRarity,
     // Items: at most 14; half have up to 0, 99 of 100 up to 10.
     #[embed(max = 50)]

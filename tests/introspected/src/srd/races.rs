@@ -1,6 +1,6 @@
 //! The collection `races`.
 
-use super::{ClassAbilityScore, ClassOptionType, Language, Subrace, Trait};
+use super::{AbilityScoreEntry, Language, OptionType, Subrace, Trait};
 use odm::prelude::*;
 
 /// A document of `races`: 9 were counted. Half of them have up to 895 bytes, the largest has 3381.
@@ -14,20 +14,20 @@ pub struct Race {
     pub speed: i32,
     // Items: at most 6; half have up to 1, 99 of 100 up to 6.
     #[embed(max = 10)]
-    pub ability_bonuses: Vec<RaceAbilityBonuse>,
+    pub ability_bonuses: Vec<AbilityBonuse>,
     // Missing in 8 of 9.
     #[field(skip_none)]
     pub ability_bonus_options: Option<RaceAbilityBonusOption>,
     pub size: RaceSize,
     // Items: at most 2; half have up to 2, 99 of 100 up to 2.
     #[embed(max = 10)]
-    pub languages: Vec<RaceLanguage>,
+    pub languages: Vec<LanguageEntry>,
     // Missing in 7 of 9.
     #[field(skip_none)]
-    pub language_options: Option<RaceLanguageOption>,
+    pub language_options: Option<LanguageOption>,
     // Items: at most 5; half have up to 3, 99 of 100 up to 5.
     #[embed(max = 10)]
-    pub traits: Vec<RaceTrait>,
+    pub traits: Vec<TraitEntry>,
     // Items: at most 1; half have up to 0, 99 of 100 up to 1.
     #[embed(max = 10)]
     pub subraces: Vec<RaceSubrace>,
@@ -36,8 +36,8 @@ pub struct Race {
 
 /// `ability_bonuses[]` of `races`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct RaceAbilityBonuse {
-    pub ability_score: ClassAbilityScore,
+pub struct AbilityBonuse {
+    pub ability_score: AbilityScoreEntry,
     pub bonus: i32,
 }
 
@@ -52,7 +52,7 @@ pub enum RaceOptionType {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct RaceOption {
     pub option_type: RaceOptionType,
-    pub ability_score: ClassAbilityScore,
+    pub ability_score: AbilityScoreEntry,
     pub bonus: i32,
 }
 
@@ -83,7 +83,7 @@ pub enum RaceSize {
 
 /// `languages[]` of `races`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct RaceLanguage {
+pub struct LanguageEntry {
     // Refers to `languages.index`: 17 of 17 were found. 8 of 8 distinct values were found, and the name
     // says it, and so were the fields beside it.
     #[reference(by = index, index = false)]
@@ -99,8 +99,8 @@ pub struct RaceLanguage {
 /// `language_options.from.options[]` of `races`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct RaceFromOption {
-    pub option_type: ClassOptionType,
-    pub item: RaceLanguage,
+    pub option_type: OptionType,
+    pub item: LanguageEntry,
 }
 
 /// `language_options.from` of `races`.
@@ -114,7 +114,7 @@ pub struct RaceLanguageOptionFrom {
 
 /// `language_options` of `races`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct RaceLanguageOption {
+pub struct LanguageOption {
     pub choose: i32,
     #[field(name = "type")]
     pub type_: String,
@@ -123,7 +123,7 @@ pub struct RaceLanguageOption {
 
 /// `traits[]` of `races`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct RaceTrait {
+pub struct TraitEntry {
     // Refers to `traits.index`: 27 of 27 were found. 21 of 21 distinct values were found, and the name
     // says it, and so were the fields beside it.
     // The other side of `traits.races[].index`: 27 pairs agree, 0 are on this side alone and 10 on the

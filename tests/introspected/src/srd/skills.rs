@@ -1,6 +1,6 @@
 //! The collection `skills`.
 
-use super::ClassAbilityScore;
+use super::AbilityScoreEntry;
 use odm::prelude::*;
 
 /// A document of `skills`: 18 were counted. Half of them have up to 191 bytes, the largest has 204.
@@ -11,6 +11,6 @@ pub struct Skill {
     pub id: ObjectId,
     pub index: String,
     pub name: String,
-    pub ability_score: ClassAbilityScore,
+    pub ability_score: AbilityScoreEntry,
     pub url: String,
 }

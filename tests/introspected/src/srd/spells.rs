@@ -1,6 +1,6 @@
 //! The collection `spells`.
 
-use super::{ClassAbilityScore, DamageType, FeatureClass, MagicSchool};
+use super::{AbilityScoreEntry, ClassEntry, DamageType, MagicSchool, StartingProficiency};
 use odm::prelude::*;
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub struct Spell {
     pub dc: Option<SpellDc>,
     // Missing in 231 of 319.
     #[field(skip_none)]
-    pub area_of_effect: Option<SpellAreaOfEffect>,
+    pub area_of_effect: Option<AreaOfEffect>,
     // Missing in 309 of 319.
     // A map: its 9 keys are numbers. Entries: at most 9; half have up to 7, 99 of 100 up to 9.
     #[embed(max = 20, key_len = 10)]
@@ -42,10 +42,10 @@ pub struct Spell {
     pub school: SpellSchool,
     // Items: at most 7; half have up to 2, 99 of 100 up to 6.
     #[embed(max = 10)]
-    pub classes: Vec<FeatureClass>,
+    pub classes: Vec<ClassEntry>,
     // Items: at most 3; half have up to 1, 99 of 100 up to 2.
     #[embed(max = 10)]
-    pub subclasses: Vec<SpellSubclass>,
+    pub subclasses: Vec<StartingProficiency>,
     pub url: String,
 }
 
@@ -226,13 +226,13 @@ pub enum SpellDcSuccess {
 /// `dc` of `spells`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct SpellDc {
-    pub dc_type: ClassAbilityScore,
+    pub dc_type: AbilityScoreEntry,
     pub dc_success: SpellDcSuccess,
 }
 
 /// `area_of_effect.type` of `spells`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpellType {
+pub enum Type {
     #[embed(name = "cone")]
     Cone,
     #[embed(name = "cube")]
@@ -247,10 +247,10 @@ pub enum SpellType {
 
 /// `area_of_effect` of `spells`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct SpellAreaOfEffect {
+pub struct AreaOfEffect {
     pub size: i32,
     #[field(name = "type")]
-    pub type_: SpellType,
+    pub type_: Type,
 }
 
 /// `school` of `spells`.
@@ -276,58 +276,4 @@ pub struct SpellSchool {
     // 19 %.
     #[denormalize(from = index.url)]
     pub url: String,
-}
-
-/// `subclasses[].index` of `spells`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpellIndex {
-    #[embed(name = "devotion")]
-    Devotion,
-    #[embed(name = "fiend")]
-    Fiend,
-    #[embed(name = "land")]
-    Land,
-    #[embed(name = "life")]
-    Life,
-    #[embed(name = "lore")]
-    Lore,
-}
-
-/// `subclasses[].name` of `spells`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpellName {
-    Devotion,
-    Fiend,
-    Land,
-    Life,
-    Lore,
-}
-
-/// `subclasses[].url` of `spells`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpellUrl {
-    #[embed(name = "/api/2014/subclasses/devotion")]
-    Api2014SubclassesDevotion,
-    #[embed(name = "/api/2014/subclasses/fiend")]
-    Api2014SubclassesFiend,
-    #[embed(name = "/api/2014/subclasses/land")]
-    Api2014SubclassesLand,
-    #[embed(name = "/api/2014/subclasses/life")]
-    Api2014SubclassesLife,
-    #[embed(name = "/api/2014/subclasses/lore")]
-    Api2014SubclassesLore,
-}
-
-/// `subclasses[]` of `spells`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct SpellSubclass {
-    // Perhaps refers to `subclasses.index`: 232 of 232 were found. The data alone do not prove it. 5 of
-    // 5 distinct values were found, and the name says it, and so were the fields beside it.
-    pub index: SpellIndex,
-    // Perhaps a copy: 232 equal `subclasses.name`. `subclasses[].index` is not declared as a reference.
-    // 232 of 232 are equal; 5 distinct values, the commonest has 68 %.
-    pub name: SpellName,
-    // Perhaps a copy: 232 equal `subclasses.url`. `subclasses[].index` is not declared as a reference.
-    // 232 of 232 are equal; 5 distinct values, the commonest has 68 %.
-    pub url: SpellUrl,
 }

@@ -1,6 +1,6 @@
 //! The collection `subclasses`.
 
-use super::{FeatureClass, Spell};
+use super::{ClassEntry, Spell};
 use odm::prelude::*;
 
 /// A document of `subclasses`: 12 were counted. Half of them have up to 287 bytes, the largest has
@@ -12,14 +12,14 @@ pub struct Subclass {
     pub id: ObjectId,
     pub index: String,
     pub name: String,
-    pub class: FeatureClass,
+    pub class: ClassEntry,
     pub subclass_flavor: String,
     pub subclass_levels: String,
     // Missing in 8 of 12.
     // Items: at most 56; half have up to 10, 99 of 100 up to 56.
     #[embed(max = 100)]
     #[field(skip_none)]
-    pub spells: Option<Vec<SubclassSpell2>>,
+    pub spells: Option<Vec<SubclassSpell>>,
     pub url: String,
 }
 
@@ -146,63 +146,6 @@ pub enum SubclassName {
     Warlock9,
 }
 
-/// `spells[].prerequisites[].url` of `subclasses`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SubclassUrl {
-    #[embed(name = "/api/2014/classes/cleric/levels/1")]
-    Api2014ClassesClericLevels1,
-    #[embed(name = "/api/2014/classes/cleric/levels/3")]
-    Api2014ClassesClericLevels3,
-    #[embed(name = "/api/2014/classes/cleric/levels/5")]
-    Api2014ClassesClericLevels5,
-    #[embed(name = "/api/2014/classes/cleric/levels/7")]
-    Api2014ClassesClericLevels7,
-    #[embed(name = "/api/2014/classes/cleric/levels/9")]
-    Api2014ClassesClericLevels9,
-    #[embed(name = "/api/2014/classes/druid/levels/3")]
-    Api2014ClassesDruidLevels3,
-    #[embed(name = "/api/2014/classes/druid/levels/5")]
-    Api2014ClassesDruidLevels5,
-    #[embed(name = "/api/2014/classes/druid/levels/7")]
-    Api2014ClassesDruidLevels7,
-    #[embed(name = "/api/2014/classes/druid/levels/9")]
-    Api2014ClassesDruidLevels9,
-    #[embed(name = "/api/2014/classes/paladin/levels/13")]
-    Api2014ClassesPaladinLevels13,
-    #[embed(name = "/api/2014/classes/paladin/levels/17")]
-    Api2014ClassesPaladinLevels17,
-    #[embed(name = "/api/2014/classes/paladin/levels/3")]
-    Api2014ClassesPaladinLevels3,
-    #[embed(name = "/api/2014/classes/paladin/levels/5")]
-    Api2014ClassesPaladinLevels5,
-    #[embed(name = "/api/2014/classes/paladin/levels/9")]
-    Api2014ClassesPaladinLevels9,
-    #[embed(name = "/api/2014/classes/warlock/levels/1")]
-    Api2014ClassesWarlockLevels1,
-    #[embed(name = "/api/2014/classes/warlock/levels/3")]
-    Api2014ClassesWarlockLevels3,
-    #[embed(name = "/api/2014/classes/warlock/levels/5")]
-    Api2014ClassesWarlockLevels5,
-    #[embed(name = "/api/2014/classes/warlock/levels/7")]
-    Api2014ClassesWarlockLevels7,
-    #[embed(name = "/api/2014/classes/warlock/levels/9")]
-    Api2014ClassesWarlockLevels9,
-    #[embed(name = "/api/2014/features/circle-of-the-land-arctic")]
-    Api2014FeaturesCircleOfTheLandArctic,
-    #[embed(name = "/api/2014/features/circle-of-the-land-coast")]
-    Api2014FeaturesCircleOfTheLandCoast,
-    #[embed(name = "/api/2014/features/circle-of-the-land-desert")]
-    Api2014FeaturesCircleOfTheLandDesert,
-    #[embed(name = "/api/2014/features/circle-of-the-land-forest")]
-    Api2014FeaturesCircleOfTheLandForest,
-    #[embed(name = "/api/2014/features/circle-of-the-land-grassland")]
-    Api2014FeaturesCircleOfTheLandGrassland,
-    #[embed(name = "/api/2014/features/circle-of-the-land-mountain")]
-    Api2014FeaturesCircleOfTheLandMountain,
-    #[embed(name = "/api/2014/features/circle-of-the-land-swamp")]
-    Api2014FeaturesCircleOfTheLandSwamp,
-}
-
 /// `spells[].prerequisites[]` of `subclasses`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct SubclassPrerequisite {
@@ -220,16 +163,25 @@ pub struct SubclassPrerequisite {
     // Perhaps a copy: 56 equal `features.name`. `spells[].prerequisites[].index` is not declared as a
     // reference. 56 of 56 are equal; 7 distinct values, the commonest has 14 %.
     pub name: SubclassName,
+    // Its values: "/api/2014/classes/druid/levels/3" (14), "/api/2014/classes/druid/levels/5" (14),
+    // "/api/2014/classes/druid/levels/7" (14), "/api/2014/classes/druid/levels/9" (14),
+    // "/api/2014/features/circle-of-the-land-arctic" (8), "/api/2014/features/circle-of-the-land-coast"
+    // (8), "/api/2014/features/circle-of-the-land-desert" (8),
+    // "/api/2014/features/circle-of-the-land-forest" (8),
+    // "/api/2014/features/circle-of-the-land-grassland" (8),
+    // "/api/2014/features/circle-of-the-land-mountain" (8),
+    // "/api/2014/features/circle-of-the-land-swamp" (8), "/api/2014/classes/cleric/levels/1" (2), and
+    // 14 more.
     // Perhaps a copy: 85 equal `levels.url`. `spells[].prerequisites[].index` is not declared as a
     // reference. 85 of 85 are equal; 19 distinct values, the commonest has 16 %.
     // Perhaps a copy: 56 equal `features.url`. `spells[].prerequisites[].index` is not declared as a
     // reference. 56 of 56 are equal; 7 distinct values, the commonest has 14 %.
-    pub url: SubclassUrl,
+    pub url: String,
 }
 
 /// `spells[].spell` of `subclasses`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct SubclassSpell {
+pub struct SpellEntry {
     // Refers to `spells.index`: 85 of 85 were found. 67 of 67 distinct values were found, and the name
     // says it, and so were the fields beside it.
     // The other side of `spells.subclasses[].index`: 70 pairs agree, 2 are on this side alone and 162
@@ -246,9 +198,9 @@ pub struct SubclassSpell {
 
 /// `spells[]` of `subclasses`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct SubclassSpell2 {
+pub struct SubclassSpell {
     // Items: at most 2; half have up to 2, 99 of 100 up to 2.
     #[embed(max = 10)]
     pub prerequisites: Vec<SubclassPrerequisite>,
-    pub spell: SubclassSpell,
+    pub spell: SpellEntry,
 }

@@ -1,6 +1,6 @@
 //! The collection `subraces`.
 
-use super::{BackgroundStartingProficiency, RaceAbilityBonuse, RaceTrait};
+use super::{AbilityBonuse, StartingProficiency, TraitEntry};
 use odm::prelude::*;
 
 /// A document of `subraces`: 4 were counted. Half of them have up to 479 bytes, the largest has
@@ -12,12 +12,12 @@ pub struct Subrace {
     pub id: ObjectId,
     pub index: String,
     pub name: String,
-    pub race: BackgroundStartingProficiency,
+    pub race: StartingProficiency,
     // Items: always 1.
     #[embed(max = 10)]
-    pub ability_bonuses: Vec<RaceAbilityBonuse>,
+    pub ability_bonuses: Vec<AbilityBonuse>,
     // Items: at most 3; half have up to 1, 99 of 100 up to 3.
     #[embed(max = 10)]
-    pub racial_traits: Vec<RaceTrait>,
+    pub racial_traits: Vec<TraitEntry>,
     pub url: String,
 }

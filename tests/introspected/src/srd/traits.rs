@@ -1,14 +1,14 @@
 //! The collection `traits`.
 
 use super::{
-    BackgroundStartingProficiency,
-    ClassOptionType,
-    ClassProficiency,
-    ClassProficiencyChoice,
+    AreaOfEffect,
+    LanguageOption,
+    OptionType,
+    ProficiencyEntry,
     Race,
-    RaceLanguageOption,
-    RaceTrait,
-    SubclassSpell,
+    SpellEntry,
+    StartingProficiency,
+    TraitEntry,
 };
 use odm::prelude::*;
 use std::collections::BTreeMap;
@@ -27,22 +27,22 @@ pub struct Trait {
     pub races: Vec<TraitRace>,
     // Items: at most 1; half have up to 0, 99 of 100 up to 1.
     #[embed(max = 10)]
-    pub subraces: Vec<BackgroundStartingProficiency>,
+    pub subraces: Vec<StartingProficiency>,
     // Items: at most 4; half have up to 0, 99 of 100 up to 4.
     #[embed(max = 10)]
-    pub proficiencies: Vec<ClassProficiency>,
+    pub proficiencies: Vec<ProficiencyEntry>,
     // Missing in 28 of 38.
     #[field(skip_none)]
-    pub parent: Option<TraitParent>,
+    pub parent: Option<StartingProficiency>,
     // Missing in 26 of 38.
     #[field(skip_none)]
     pub trait_specific: Option<TraitTraitSpecific>,
     // Missing in 37 of 38.
     #[field(skip_none)]
-    pub language_options: Option<RaceLanguageOption>,
+    pub language_options: Option<LanguageOption>,
     // Missing in 36 of 38.
     #[field(skip_none)]
-    pub proficiency_choices: Option<ClassProficiencyChoice>,
+    pub proficiency_choices: Option<TraitProficiencyChoice>,
     pub url: String,
 }
 
@@ -68,48 +68,20 @@ pub struct TraitRace {
     pub url: String,
 }
 
-/// `parent.index` of `traits`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraitIndex {
-    #[embed(name = "draconic-ancestry")]
-    DraconicAncestry,
-}
-
-/// `parent.name` of `traits`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraitName {
-    #[embed(name = "Draconic Ancestry")]
-    DraconicAncestry,
-}
-
-/// `parent` of `traits`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct TraitParent {
-    // Perhaps refers to `traits.index`: 10 of 10 were found. The data alone do not prove it. 1 of 1
-    // distinct values were found, and so were the fields beside it; so few may be found by chance.
-    pub index: TraitIndex,
-    // Perhaps a copy: 10 equal `traits.name`. `parent.index` is not declared as a reference. 10 of 10
-    // are equal; 1 distinct values, the commonest has 100 %.
-    pub name: TraitName,
-    // Perhaps a copy: 10 equal `traits.url`. `parent.index` is not declared as a reference. 10 of 10
-    // are equal; 1 distinct values, the commonest has 100 %.
-    pub url: String,
-}
-
 /// `trait_specific.subtrait_options.from.options[]` of `traits`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct TraitOption {
-    pub option_type: ClassOptionType,
-    pub item: RaceTrait,
+pub struct TraitFromOption {
+    pub option_type: OptionType,
+    pub item: TraitEntry,
 }
 
 /// `trait_specific.subtrait_options.from` of `traits`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct TraitFrom {
+pub struct TraitSubtraitOptionFrom {
     pub option_set_type: String,
     // Items: always 10.
     #[embed(max = 20)]
-    pub options: Vec<TraitOption>,
+    pub options: Vec<TraitFromOption>,
 }
 
 /// `trait_specific.subtrait_options` of `traits`.
@@ -118,36 +90,19 @@ pub struct TraitSubtraitOption {
     pub choose: i32,
     #[field(name = "type")]
     pub type_: String,
-    pub from: TraitFrom,
+    pub from: TraitSubtraitOptionFrom,
 }
 
 /// `trait_specific.breath_weapon.name` of `traits`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraitBreathWeaponName {
+pub enum TraitName {
     #[embed(name = "Breath Weapon")]
     BreathWeapon,
 }
 
-/// `trait_specific.breath_weapon.area_of_effect.type` of `traits`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraitType {
-    #[embed(name = "cone")]
-    Cone,
-    #[embed(name = "line")]
-    Line,
-}
-
-/// `trait_specific.breath_weapon.area_of_effect` of `traits`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct TraitAreaOfEffect {
-    pub size: i32,
-    #[field(name = "type")]
-    pub type_: TraitType,
-}
-
 /// `trait_specific.breath_weapon.usage.type` of `traits`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraitUsageType {
+pub enum TraitType {
     #[embed(name = "per rest")]
     PerRest,
 }
@@ -156,49 +111,8 @@ pub enum TraitUsageType {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct TraitUsage {
     #[field(name = "type")]
-    pub type_: TraitUsageType,
+    pub type_: TraitType,
     pub times: i32,
-}
-
-/// `trait_specific.breath_weapon.dc.dc_type.index` of `traits`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraitDcTypeIndex {
-    #[embed(name = "con")]
-    Con,
-    #[embed(name = "dex")]
-    Dex,
-}
-
-/// `trait_specific.breath_weapon.dc.dc_type.name` of `traits`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraitDcTypeName {
-    #[embed(name = "CON")]
-    Con,
-    #[embed(name = "DEX")]
-    Dex,
-}
-
-/// `trait_specific.breath_weapon.dc.dc_type.url` of `traits`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraitUrl {
-    #[embed(name = "/api/2014/ability-scores/con")]
-    Api2014AbilityScoresCon,
-    #[embed(name = "/api/2014/ability-scores/dex")]
-    Api2014AbilityScoresDex,
-}
-
-/// `trait_specific.breath_weapon.dc.dc_type` of `traits`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct TraitDcType {
-    // Perhaps refers to `ability_scores.index`: 10 of 10 were found. The data alone do not prove it. 2
-    // of 2 distinct values were found, and so were the fields beside it.
-    pub index: TraitDcTypeIndex,
-    // Perhaps a copy: 10 equal `ability_scores.name`. `trait_specific.breath_weapon.dc.dc_type.index`
-    // is not declared as a reference. 10 of 10 are equal; 2 distinct values, the commonest has 70 %.
-    pub name: TraitDcTypeName,
-    // Perhaps a copy: 10 equal `ability_scores.url`. `trait_specific.breath_weapon.dc.dc_type.index` is
-    // not declared as a reference. 10 of 10 are equal; 2 distinct values, the commonest has 70 %.
-    pub url: TraitUrl,
 }
 
 /// `trait_specific.breath_weapon.dc.success_type` of `traits`.
@@ -211,7 +125,7 @@ pub enum TraitSuccessType {
 /// `trait_specific.breath_weapon.dc` of `traits`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct TraitDc {
-    pub dc_type: TraitDcType,
+    pub dc_type: StartingProficiency,
     pub success_type: TraitSuccessType,
 }
 
@@ -231,7 +145,7 @@ pub enum TraitDamageAtCharacterLevel {
 /// `trait_specific.breath_weapon.damage[]` of `traits`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct TraitDamage {
-    pub damage_type: BackgroundStartingProficiency,
+    pub damage_type: StartingProficiency,
     // A map: its 4 keys are numbers. Entries: always 4.
     #[embed(max = 10, key_len = 10)]
     pub damage_at_character_level: BTreeMap<String, TraitDamageAtCharacterLevel>,
@@ -240,8 +154,8 @@ pub struct TraitDamage {
 /// `trait_specific.breath_weapon` of `traits`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct TraitBreathWeapon {
-    pub name: TraitBreathWeaponName,
-    pub area_of_effect: TraitAreaOfEffect,
+    pub name: TraitName,
+    pub area_of_effect: AreaOfEffect,
     pub usage: TraitUsage,
     pub dc: TraitDc,
     // Items: always 1.
@@ -251,9 +165,9 @@ pub struct TraitBreathWeapon {
 
 /// `trait_specific.spell_options.from.options[]` of `traits`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct TraitFromOption {
-    pub option_type: ClassOptionType,
-    pub item: SubclassSpell,
+pub struct TraitOption2 {
+    pub option_type: OptionType,
+    pub item: SpellEntry,
 }
 
 /// `trait_specific.spell_options.from` of `traits`.
@@ -262,7 +176,7 @@ pub struct TraitSpellOptionFrom {
     pub option_set_type: String,
     // Items: always 14.
     #[embed(max = 50)]
-    pub options: Vec<TraitFromOption>,
+    pub options: Vec<TraitOption2>,
 }
 
 /// `trait_specific.spell_options` of `traits`.
@@ -286,11 +200,36 @@ pub struct TraitTraitSpecific {
     pub subtrait_options: Option<TraitSubtraitOption>,
     // Missing in 2 of 12.
     #[field(skip_none)]
-    pub damage_type: Option<BackgroundStartingProficiency>,
+    pub damage_type: Option<StartingProficiency>,
     // Missing in 2 of 12.
     #[field(skip_none)]
     pub breath_weapon: Option<TraitBreathWeapon>,
     // Missing in 11 of 12.
     #[field(skip_none)]
     pub spell_options: Option<TraitSpellOption>,
+}
+
+/// `proficiency_choices.from.options[]` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitOption {
+    pub option_type: OptionType,
+    pub item: ProficiencyEntry,
+}
+
+/// `proficiency_choices.from` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitFrom {
+    pub option_set_type: String,
+    // Items: at most 18; half have up to 3, 99 of 100 up to 18.
+    #[embed(max = 50)]
+    pub options: Vec<TraitOption>,
+}
+
+/// `proficiency_choices` of `traits`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct TraitProficiencyChoice {
+    pub choose: i32,
+    #[field(name = "type")]
+    pub type_: String,
+    pub from: TraitFrom,
 }

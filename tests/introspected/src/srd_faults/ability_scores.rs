@@ -13,13 +13,13 @@ pub struct AbilityScore {
     pub full_name: String,
     // Items: at most 5; half have up to 3, 99 of 100 up to 5.
     #[embed(max = 10)]
-    pub skills: Vec<AbilityScoreSkill>,
+    pub skills: Vec<SkillEntry>,
     pub url: String,
 }
 
 /// `skills[]` of `ability_scores`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct AbilityScoreSkill {
+pub struct SkillEntry {
     // Refers to `skills._id`: 18 of 18 were found. 18 of 18 distinct values were found, and the name
     // says it, and so were the fields beside it.
     // The other side of `skills.ability_score.index`: 18 pairs agree. `inverse = …` would keep both

@@ -12,16 +12,16 @@ pub struct Background {
     pub name: String,
     // Items: always 3.
     #[embed(max = 10)]
-    pub ability_scores: Vec<BackgroundAbilityScore>,
+    pub ability_scores: Vec<AbilityScoreEntry>,
     pub feat: BackgroundFeat,
     // Items: at most 3; half have up to 3, 99 of 100 up to 3.
     #[embed(max = 10)]
-    pub proficiencies: Vec<BackgroundProficiency>,
+    pub proficiencies: Vec<ProficiencyEntry>,
     // Missing in 3 of 4.
     // Items: always 1.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub proficiency_choices: Option<Vec<BackgroundProficiencyChoice>>,
+    pub proficiency_choices: Option<Vec<ProficiencyChoice>>,
     // Items: always 1.
     #[embed(max = 10)]
     pub equipment_options: Vec<BackgroundEquipmentOption>,
@@ -30,7 +30,7 @@ pub struct Background {
 
 /// `ability_scores[]` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct BackgroundAbilityScore {
+pub struct AbilityScoreEntry {
     // Refers to `ability_scores._id`: 12 of 12 were found. 6 of 6 distinct values were found, and the
     // name says it, and so were the fields beside it.
     #[reference(index = false)]
@@ -61,7 +61,7 @@ pub struct BackgroundFeat {
 
 /// `proficiencies[]` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct BackgroundProficiency {
+pub struct ProficiencyEntry {
     // Refers to `proficiencies._id`: 11 of 11 were found. 10 of 10 distinct values were found, and the
     // name says it, and so were the fields beside it.
     // The other side of `proficiencies.backgrounds[].index`: 10 pairs agree, 1 are on this side alone
@@ -78,11 +78,26 @@ pub struct BackgroundProficiency {
     pub url: String,
 }
 
+/// `proficiency_choices[].from.options[].item` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct BackgroundItem {
+    // Refers to `proficiencies._id`: 4 of 4 were found. 4 of 4 distinct values were found, and so were
+    // the fields beside it.
+    #[reference(index = false)]
+    pub index: Ref<Proficiency>,
+    // Perhaps a copy: 4 equal `proficiencies.name`. In an array inside an array no update would reach
+    // it. 4 of 4 are equal; 4 distinct values, the commonest has 25 %.
+    pub name: String,
+    // Perhaps a copy: 4 equal `proficiencies.url`. In an array inside an array no update would reach
+    // it. 4 of 4 are equal; 4 distinct values, the commonest has 25 %.
+    pub url: String,
+}
+
 /// `proficiency_choices[].from.options[]` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundOption {
     pub option_type: String,
-    pub item: BackgroundProficiency,
+    pub item: BackgroundItem,
 }
 
 /// `proficiency_choices[].from` of `backgrounds`.
@@ -90,13 +105,13 @@ pub struct BackgroundOption {
 pub struct BackgroundFrom {
     pub option_set_type: String,
     // Items: always 4.
-    #[embed(max = 10)]
+    #[embed(max = 50)]
     pub options: Vec<BackgroundOption>,
 }
 
 /// `proficiency_choices[]` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct BackgroundProficiencyChoice {
+pub struct ProficiencyChoice {
     pub choose: i32,
     #[field(name = "type")]
     pub type_: String,
@@ -105,7 +120,7 @@ pub struct BackgroundProficiencyChoice {
 
 /// `equipment_options[].from.options[].option_type` of `backgrounds`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackgroundOptionType {
+pub enum OptionType {
     #[embed(name = "money")]
     Money,
     #[embed(name = "multiple")]
@@ -114,7 +129,7 @@ pub enum BackgroundOptionType {
 
 /// `equipment_options[].from.options[].items[].option_type` of `backgrounds`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackgroundItemOptionType {
+pub enum BackgroundOptionType {
     #[embed(name = "choice")]
     Choice,
     #[embed(name = "counted_reference")]
@@ -132,7 +147,7 @@ pub struct BackgroundChoiceFrom {
 
 /// `equipment_options[].from.options[].items[].choice` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct BackgroundChoice {
+pub struct Choice {
     pub choose: i32,
     #[field(name = "type")]
     pub type_: String,
@@ -144,8 +159,8 @@ pub struct BackgroundChoice {
 // always `count`, `of`; money (4): always `count`, `unit`. An enum with `tag` would have a variant
 // for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct BackgroundItem {
-    pub option_type: BackgroundItemOptionType,
+pub struct BackgroundOptionItem {
+    pub option_type: BackgroundOptionType,
     // Missing in 1 of 26.
     #[field(skip_none)]
     pub count: Option<i32>,
@@ -157,7 +172,7 @@ pub struct BackgroundItem {
     pub unit: Option<String>,
     // Missing in 25 of 26.
     #[field(skip_none)]
-    pub choice: Option<BackgroundChoice>,
+    pub choice: Option<Choice>,
 }
 
 /// `equipment_options[].from.options[]` of `backgrounds`.
@@ -165,12 +180,12 @@ pub struct BackgroundItem {
 // always `items`. An enum with `tag` would have a variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundFromOption {
-    pub option_type: BackgroundOptionType,
+    pub option_type: OptionType,
     // Missing in 4 of 8.
     // Items: at most 8; half have up to 6, 99 of 100 up to 8.
     #[embed(max = 20)]
     #[field(skip_none)]
-    pub items: Option<Vec<BackgroundItem>>,
+    pub items: Option<Vec<BackgroundOptionItem>>,
     // Missing in 4 of 8.
     #[field(skip_none)]
     pub count: Option<i32>,

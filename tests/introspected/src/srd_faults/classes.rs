@@ -1,12 +1,14 @@
 //! The collection `classes`.
 
 use super::{
-    BackgroundAbilityScore,
-    BackgroundChoice,
+    AbilityScoreEntry,
     BackgroundFeat,
-    BackgroundItemOptionType,
+    BackgroundItem,
     BackgroundOptionType,
-    BackgroundProficiency,
+    Choice,
+    OptionType,
+    ProficiencyChoice,
+    ProficiencyEntry,
     Subclass,
 };
 use odm::prelude::*;
@@ -26,19 +28,19 @@ pub struct Class {
     pub multi_classing: ClassMultiClassing,
     // Items: at most 11; half have up to 6, 99 of 100 up to 11.
     #[embed(max = 20)]
-    pub proficiencies: Vec<BackgroundProficiency>,
+    pub proficiencies: Vec<ProficiencyEntry>,
     // Items: at most 2; half have up to 1, 99 of 100 up to 2.
     #[embed(max = 10)]
-    pub proficiency_choices: Vec<ClassProficiencyChoice2>,
+    pub proficiency_choices: Vec<ClassProficiencyChoice>,
     // Items: always 2.
     #[embed(max = 10)]
-    pub saving_throws: Vec<BackgroundAbilityScore>,
+    pub saving_throws: Vec<AbilityScoreEntry>,
     // Items: always 1.
     #[embed(max = 10)]
     pub starting_equipment_options: Vec<ClassStartingEquipmentOption>,
     // Items: always 1.
     #[embed(max = 10)]
-    pub subclasses: Vec<ClassSubclass>,
+    pub subclasses: Vec<SubclassEntry>,
     // Missing in 4 of 12.
     #[field(skip_none)]
     pub spellcasting: Option<ClassSpellcasting>,
@@ -86,7 +88,7 @@ pub struct ClassPrimaryAbility {
     // Items: at most 2; half have up to 1, 99 of 100 up to 2.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub ability_scores: Option<Vec<BackgroundAbilityScore>>,
+    pub ability_scores: Option<Vec<AbilityScoreEntry>>,
     // Missing in 11 of 12.
     #[field(skip_none)]
     pub ability_score_options: Option<ClassAbilityScoreOption>,
@@ -95,7 +97,7 @@ pub struct ClassPrimaryAbility {
 /// `multi_classing.prerequisites[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassPrerequisite {
-    pub ability_score: BackgroundAbilityScore,
+    pub ability_score: AbilityScoreEntry,
     pub minimum_score: i32,
 }
 
@@ -118,7 +120,7 @@ pub struct ClassPrerequisiteOptionFrom {
 
 /// `multi_classing.prerequisite_options` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassPrerequisiteOption {
+pub struct PrerequisiteOption {
     pub choose: i32,
     #[field(name = "type")]
     pub type_: String,
@@ -127,34 +129,9 @@ pub struct ClassPrerequisiteOption {
 
 /// `multi_classing.proficiency_choices[].from.options[].option_type` of `classes`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassOptionType {
+pub enum ClassOptionOptionType {
     #[embed(name = "reference")]
     Reference,
-}
-
-/// `multi_classing.proficiency_choices[].from.options[]` of `classes`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassFromOption2 {
-    pub option_type: ClassOptionType,
-    pub item: BackgroundProficiency,
-}
-
-/// `multi_classing.proficiency_choices[].from` of `classes`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassProficiencyChoiceFrom {
-    pub option_set_type: String,
-    // Items: at most 18; half have up to 10, 99 of 100 up to 18.
-    #[embed(max = 50)]
-    pub options: Vec<ClassFromOption2>,
-}
-
-/// `multi_classing.proficiency_choices[]` of `classes`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassProficiencyChoice {
-    pub choose: i32,
-    #[field(name = "type")]
-    pub type_: String,
-    pub from: ClassProficiencyChoiceFrom,
 }
 
 /// `multi_classing` of `classes`.
@@ -170,15 +147,15 @@ pub struct ClassMultiClassing {
     pub prerequisites: Option<Vec<ClassPrerequisite>>,
     // Missing in 11 of 12.
     #[field(skip_none)]
-    pub prerequisite_options: Option<ClassPrerequisiteOption>,
+    pub prerequisite_options: Option<PrerequisiteOption>,
     // Items: at most 4; half have up to 2, 99 of 100 up to 4.
     #[embed(max = 10)]
-    pub proficiencies: Vec<BackgroundProficiency>,
+    pub proficiencies: Vec<ProficiencyEntry>,
     // Missing in 9 of 12.
     // Items: at most 2; half have up to 1, 99 of 100 up to 2.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub proficiency_choices: Option<Vec<ClassProficiencyChoice>>,
+    pub proficiency_choices: Option<Vec<ProficiencyChoice>>,
 }
 
 /// `proficiency_choices[].type` of `classes`.
@@ -197,7 +174,7 @@ pub enum ClassOptionSetType {
 
 /// `proficiency_choices[].from.options[].option_type` of `classes`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassOptionOptionType {
+pub enum ClassOptionType {
     #[embed(name = "choice")]
     Choice,
     #[embed(name = "reference")]
@@ -208,32 +185,32 @@ pub enum ClassOptionOptionType {
 // 2 kinds of documents, told by `option_type`: choice (2): always `choice`; reference (105): always
 // `item`. An enum with `tag` would have a variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassFromOption3 {
-    pub option_type: ClassOptionOptionType,
+pub struct ClassOption2 {
+    pub option_type: ClassOptionType,
     // Missing in 2 of 107.
     #[field(skip_none)]
-    pub item: Option<BackgroundProficiency>,
+    pub item: Option<BackgroundItem>,
     // Missing in 105 of 107.
     #[field(skip_none)]
-    pub choice: Option<ClassProficiencyChoice>,
+    pub choice: Option<ProficiencyChoice>,
 }
 
 /// `proficiency_choices[].from` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassProficiencyChoiceFrom2 {
+pub struct ClassProficiencyChoiceFrom {
     pub option_set_type: ClassOptionSetType,
     // Items: at most 18; half have up to 6, 99 of 100 up to 18.
     #[embed(max = 50)]
-    pub options: Vec<ClassFromOption3>,
+    pub options: Vec<ClassOption2>,
 }
 
 /// `proficiency_choices[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassProficiencyChoice2 {
+pub struct ClassProficiencyChoice {
     pub choose: i32,
     #[field(name = "type")]
     pub type_: ClassType,
-    pub from: ClassProficiencyChoiceFrom2,
+    pub from: ClassProficiencyChoiceFrom,
 }
 
 /// `starting_equipment_options[].type` of `classes`.
@@ -252,9 +229,9 @@ pub enum ClassUnit {
 
 /// `starting_equipment_options[].from.options[].items[].choice.from.options[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassFromOption4 {
+pub struct ClassOption4 {
     pub option_type: String,
-    pub choice: BackgroundChoice,
+    pub choice: Choice,
 }
 
 /// `starting_equipment_options[].from.options[].items[].choice.from` of `classes`.
@@ -263,7 +240,7 @@ pub struct ClassChoiceFrom {
     pub option_set_type: String,
     // Items: always 2.
     #[embed(max = 10)]
-    pub options: Vec<ClassFromOption4>,
+    pub options: Vec<ClassOption4>,
 }
 
 /// `starting_equipment_options[].from.options[].items[].choice` of `classes`.
@@ -283,7 +260,7 @@ pub struct ClassChoice {
 // `count`, `unit`. An enum with `tag` would have a variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassItem {
-    pub option_type: BackgroundItemOptionType,
+    pub option_type: BackgroundOptionType,
     // Missing in 1 of 83.
     #[field(skip_none)]
     pub count: Option<i32>,
@@ -302,8 +279,8 @@ pub struct ClassItem {
 // 2 kinds of documents, told by `option_type`: money (12): always `count`, `unit`; multiple (13):
 // always `items`. An enum with `tag` would have a variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassFromOption5 {
-    pub option_type: BackgroundOptionType,
+pub struct ClassOption3 {
+    pub option_type: OptionType,
     // Missing in 12 of 25.
     // Items: at most 9; half have up to 6, 99 of 100 up to 9.
     #[embed(max = 20)]
@@ -323,7 +300,7 @@ pub struct ClassStartingEquipmentOptionFrom {
     pub option_set_type: ClassOptionSetType,
     // Items: at most 3; half have up to 2, 99 of 100 up to 3.
     #[embed(max = 10)]
-    pub options: Vec<ClassFromOption5>,
+    pub options: Vec<ClassOption3>,
 }
 
 /// `starting_equipment_options[]` of `classes`.
@@ -337,7 +314,7 @@ pub struct ClassStartingEquipmentOption {
 
 /// `subclasses[]` of `classes`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassSubclass {
+pub struct SubclassEntry {
     // Refers to `subclasses._id`: 12 of 12 were found. 12 of 12 distinct values were found, and the
     // name says it, and so were the fields beside it.
     // The other side of `subclasses.class.index`: 12 pairs agree. `inverse = …` would keep both sides
@@ -357,5 +334,5 @@ pub struct ClassSubclass {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassSpellcasting {
     pub level: i32,
-    pub spellcasting_ability: BackgroundAbilityScore,
+    pub spellcasting_ability: AbilityScoreEntry,
 }

@@ -1,6 +1,6 @@
 //! The collection `equipment`.
 
-use super::{BackgroundAbilityScore, BackgroundFeat, EquipmentCategory};
+use super::{AbilityScoreEntry, BackgroundFeat, EquipmentCategory};
 use odm::prelude::*;
 
 /// A document of `equipment`: 182 were counted. Half of them have up to 895 bytes, the largest has
@@ -25,7 +25,7 @@ pub struct Equipment {
     pub weight: Option<EquipmentWeightValue>,
     // Missing in 145 of 182.
     #[field(skip_none)]
-    pub ability: Option<BackgroundAbilityScore>,
+    pub ability: Option<AbilityScoreEntry>,
     // Missing in 162 of 182.
     // Items: at most 37; half have up to 4, 99 of 100 up to 37.
     #[embed(max = 100)]
@@ -50,12 +50,12 @@ pub struct Equipment {
     pub damage: Option<EquipmentDamage>,
     // Missing in 144 of 182.
     #[field(skip_none)]
-    pub mastery: Option<EquipmentMastery>,
+    pub mastery: Option<BackgroundFeat>,
     // Missing in 144 of 182.
     // Items: at most 4; half have up to 2, 99 of 100 up to 4.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub properties: Option<Vec<EquipmentPropertie>>,
+    pub properties: Option<Vec<BackgroundFeat>>,
     // Missing in 145 of 182.
     #[field(skip_none)]
     pub range: Option<EquipmentRange>,
@@ -84,7 +84,7 @@ pub struct Equipment {
     pub throw_range: Option<EquipmentRange>,
     // Missing in 175 of 182.
     #[field(skip_none)]
-    pub two_handed_damage: Option<EquipmentTwoHandedDamage>,
+    pub two_handed_damage: Option<EquipmentDamage>,
     // Items: at most 1800; half have up to 2, 99 of 100 up to 1800.
     #[embed(max = 5_000, large = "up to 1800 were found")]
     pub price_log: Vec<EquipmentPriceLog>,
@@ -180,7 +180,7 @@ pub enum EquipmentSuccessType {
 /// `utilize[].dc` of `equipment`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct EquipmentDc {
-    pub dc_type: BackgroundAbilityScore,
+    pub dc_type: AbilityScoreEntry,
     pub dc_value: i32,
     pub success_type: EquipmentSuccessType,
 }
@@ -190,50 +190,6 @@ pub struct EquipmentDc {
 pub struct EquipmentUtilize {
     pub name: String,
     pub dc: EquipmentDc,
-}
-
-/// `damage.damage_type.index` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentIndex {
-    #[embed(name = "bludgeoning")]
-    Bludgeoning,
-    #[embed(name = "piercing")]
-    Piercing,
-    #[embed(name = "slashing")]
-    Slashing,
-}
-
-/// `damage.damage_type.name` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentName {
-    Bludgeoning,
-    Piercing,
-    Slashing,
-}
-
-/// `damage.damage_type.url` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentUrl {
-    #[embed(name = "/api/2024/damage-types/bludgeoning")]
-    Api2024DamageTypesBludgeoning,
-    #[embed(name = "/api/2024/damage-types/piercing")]
-    Api2024DamageTypesPiercing,
-    #[embed(name = "/api/2024/damage-types/slashing")]
-    Api2024DamageTypesSlashing,
-}
-
-/// `damage.damage_type` of `equipment`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct EquipmentDamageType {
-    // Perhaps refers to `damage_types._id`: 38 of 38 were found. The data alone do not prove it. 3 of 3
-    // distinct values were found, and the name says it, and so were the fields beside it.
-    pub index: EquipmentIndex,
-    // Perhaps a copy: 38 equal `damage_types.name`. `damage.damage_type.index` is not declared as a
-    // reference. 38 of 38 are equal; 3 distinct values, the commonest has 53 %.
-    pub name: EquipmentName,
-    // Perhaps a copy: 38 equal `damage_types.url`. `damage.damage_type.index` is not declared as a
-    // reference. 38 of 38 are equal; 3 distinct values, the commonest has 53 %.
-    pub url: EquipmentUrl,
 }
 
 /// `damage.damage_dice` of `equipment`.
@@ -258,161 +214,8 @@ pub enum EquipmentDamageDice {
 /// `damage` of `equipment`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct EquipmentDamage {
-    pub damage_type: EquipmentDamageType,
+    pub damage_type: BackgroundFeat,
     pub damage_dice: EquipmentDamageDice,
-}
-
-/// `mastery.index` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentMasteryIndex {
-    #[embed(name = "cleave")]
-    Cleave,
-    #[embed(name = "graze")]
-    Graze,
-    #[embed(name = "nick")]
-    Nick,
-    #[embed(name = "push")]
-    Push,
-    #[embed(name = "sap")]
-    Sap,
-    #[embed(name = "slow")]
-    Slow,
-    #[embed(name = "topple")]
-    Topple,
-    #[embed(name = "vex")]
-    Vex,
-}
-
-/// `mastery.name` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentMasteryName {
-    Cleave,
-    Graze,
-    Nick,
-    Push,
-    Sap,
-    Slow,
-    Topple,
-    Vex,
-}
-
-/// `mastery.url` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentMasteryUrl {
-    #[embed(name = "/api/2024/weapon-mastery-properties/cleave")]
-    Api2024WeaponMasteryPropertiesCleave,
-    #[embed(name = "/api/2024/weapon-mastery-properties/graze")]
-    Api2024WeaponMasteryPropertiesGraze,
-    #[embed(name = "/api/2024/weapon-mastery-properties/nick")]
-    Api2024WeaponMasteryPropertiesNick,
-    #[embed(name = "/api/2024/weapon-mastery-properties/push")]
-    Api2024WeaponMasteryPropertiesPush,
-    #[embed(name = "/api/2024/weapon-mastery-properties/sap")]
-    Api2024WeaponMasteryPropertiesSap,
-    #[embed(name = "/api/2024/weapon-mastery-properties/slow")]
-    Api2024WeaponMasteryPropertiesSlow,
-    #[embed(name = "/api/2024/weapon-mastery-properties/topple")]
-    Api2024WeaponMasteryPropertiesTopple,
-    #[embed(name = "/api/2024/weapon-mastery-properties/vex")]
-    Api2024WeaponMasteryPropertiesVex,
-}
-
-/// `mastery` of `equipment`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct EquipmentMastery {
-    // Perhaps refers to `weapon_mastery_properties._id`: 38 of 38 were found. The data alone do not
-    // prove it. 8 of 8 distinct values were found, and so were the fields beside it.
-    pub index: EquipmentMasteryIndex,
-    // Perhaps a copy: 38 equal `weapon_mastery_properties.name`. `mastery.index` is not declared as a
-    // reference. 38 of 38 are equal; 8 distinct values, the commonest has 21 %.
-    pub name: EquipmentMasteryName,
-    // Perhaps a copy: 38 equal `weapon_mastery_properties.url`. `mastery.index` is not declared as a
-    // reference. 38 of 38 are equal; 8 distinct values, the commonest has 21 %.
-    pub url: EquipmentMasteryUrl,
-}
-
-/// `properties[].index` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentPropertieIndex {
-    #[embed(name = "ammunition")]
-    Ammunition,
-    #[embed(name = "finesse")]
-    Finesse,
-    #[embed(name = "finesse-gone")]
-    FinesseGone,
-    #[embed(name = "heavy")]
-    Heavy,
-    #[embed(name = "heavy-gone")]
-    HeavyGone,
-    #[embed(name = "light")]
-    Light,
-    #[embed(name = "loading")]
-    Loading,
-    #[embed(name = "loading-gone")]
-    LoadingGone,
-    #[embed(name = "reach")]
-    Reach,
-    #[embed(name = "thrown")]
-    Thrown,
-    #[embed(name = "two-handed")]
-    TwoHanded,
-    #[embed(name = "two-handed-gone")]
-    TwoHandedGone,
-    #[embed(name = "versatile")]
-    Versatile,
-}
-
-/// `properties[].name` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentPropertieName {
-    Ammunition,
-    Finesse,
-    Heavy,
-    Light,
-    Loading,
-    Reach,
-    Thrown,
-    #[embed(name = "Two-Handed")]
-    TwoHanded,
-    Versatile,
-}
-
-/// `properties[].url` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentPropertieUrl {
-    #[embed(name = "/api/2024/weapon-properties/ammunition")]
-    Api2024WeaponPropertiesAmmunition,
-    #[embed(name = "/api/2024/weapon-properties/finesse")]
-    Api2024WeaponPropertiesFinesse,
-    #[embed(name = "/api/2024/weapon-properties/heavy")]
-    Api2024WeaponPropertiesHeavy,
-    #[embed(name = "/api/2024/weapon-properties/light")]
-    Api2024WeaponPropertiesLight,
-    #[embed(name = "/api/2024/weapon-properties/loading")]
-    Api2024WeaponPropertiesLoading,
-    #[embed(name = "/api/2024/weapon-properties/reach")]
-    Api2024WeaponPropertiesReach,
-    #[embed(name = "/api/2024/weapon-properties/thrown")]
-    Api2024WeaponPropertiesThrown,
-    #[embed(name = "/api/2024/weapon-properties/two-handed")]
-    Api2024WeaponPropertiesTwoHanded,
-    #[embed(name = "/api/2024/weapon-properties/versatile")]
-    Api2024WeaponPropertiesVersatile,
-}
-
-/// `properties[]` of `equipment`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct EquipmentPropertie {
-    // Perhaps refers to `weapon_properties._id`: 64 of 70 were found, 6 refer to nothing. The data
-    // alone do not prove it. 9 of 13 distinct values were found, and the name says it, and so were the
-    // fields beside it.
-    pub index: EquipmentPropertieIndex,
-    // Perhaps a copy: 64 equal `weapon_properties.name`. `properties[].index` is not declared as a
-    // reference. 64 of 64 are equal; 9 distinct values, the commonest has 17 %.
-    pub name: EquipmentPropertieName,
-    // Perhaps a copy: 64 equal `weapon_properties.url`. `properties[].index` is not declared as a
-    // reference. 64 of 64 are equal; 9 distinct values, the commonest has 17 %.
-    pub url: EquipmentPropertieUrl,
 }
 
 /// `range` of `equipment`.
@@ -459,22 +262,6 @@ pub enum EquipmentDonTime {
 pub struct EquipmentContent {
     pub item: EquipmentCraft,
     pub quantity: i32,
-}
-
-/// `two_handed_damage.damage_dice` of `equipment`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EquipmentTwoHandedDamageDamageDice {
-    #[embed(name = "1d10")]
-    N1d10,
-    #[embed(name = "1d8")]
-    N1d8,
-}
-
-/// `two_handed_damage` of `equipment`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct EquipmentTwoHandedDamage {
-    pub damage_type: BackgroundFeat,
-    pub damage_dice: EquipmentTwoHandedDamageDamageDice,
 }
 
 /// `price_log[]` of `equipment`.

@@ -1,6 +1,6 @@
 //! The collection `feats`.
 
-use super::ClassPrerequisiteOption;
+use super::PrerequisiteOption;
 use odm::prelude::*;
 
 /// A document of `feats`: 17 were counted. Half of them have up to 191 bytes, the largest has 557.
@@ -22,7 +22,7 @@ pub struct Feat {
     pub prerequisites: Option<FeatPrerequisite>,
     // Missing in 16 of 17.
     #[field(skip_none)]
-    pub prerequisite_options: Option<ClassPrerequisiteOption>,
+    pub prerequisite_options: Option<PrerequisiteOption>,
     pub url: String,
 }
 

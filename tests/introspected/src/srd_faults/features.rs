@@ -1,6 +1,6 @@
 //! The collection `features`.
 
-use super::{Class, ClassSubclass, Level};
+use super::{Class, Level, SubclassEntry};
 use odm::prelude::*;
 
 /// A document of `features`: 232 were counted. Half of them have up to 319 bytes, the largest has
@@ -13,10 +13,10 @@ pub struct Feature {
     pub id: String,
     pub name: String,
     pub level: FeatureLevel,
-    pub class: FeatureClass,
+    pub class: ClassEntry,
     // Missing in 174 of 232.
     #[field(skip_none)]
-    pub subclass: Option<ClassSubclass>,
+    pub subclass: Option<SubclassEntry>,
     pub url: String,
 }
 
@@ -40,7 +40,7 @@ pub struct FeatureLevel {
 
 /// `class` of `features`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct FeatureClass {
+pub struct ClassEntry {
     // Its values: "monk" (26), "barbarian" (24), "rogue" (23), "paladin" (22), "ranger" (22), "fighter"
     // (21), "druid" (18), "bard" (16), "cleric" (16), "sorcerer" (15), "wizard" (15), "warlock" (14).
     // Refers to `classes._id`: 232 of 232 were found. 12 of 12 distinct values were found, and the name

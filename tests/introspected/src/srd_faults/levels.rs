@@ -1,6 +1,6 @@
 //! The collection `levels`.
 
-use super::{ClassSubclass, Feature, FeatureClass};
+use super::{ClassEntry, Feature, SubclassEntry};
 use odm::prelude::*;
 
 /// A document of `levels`: 287 were counted. Half of them have up to 575 bytes, the largest has
@@ -22,7 +22,7 @@ pub struct Level {
     // Items: at most 4; half have up to 1, 99 of 100 up to 3.
     #[embed(max = 10)]
     pub features: Vec<LevelFeature>,
-    pub class: FeatureClass,
+    pub class: ClassEntry,
     // Missing in 67 of 287.
     #[field(skip_none)]
     pub class_specific: Option<LevelClassSpecific>,
@@ -31,7 +31,7 @@ pub struct Level {
     pub spellcasting: Option<LevelSpellcasting>,
     // Missing in 240 of 287.
     #[field(skip_none)]
-    pub subclass: Option<ClassSubclass>,
+    pub subclass: Option<SubclassEntry>,
     pub url: String,
 }
 

@@ -1,4 +1,4 @@
-//! The collections of the database `srd-faults`, as `odm introspect` read them.
+//! The collections of the database `srd_faults`, as `odm introspect` read them.
 
 pub mod ability_scores;
 pub mod alignments;

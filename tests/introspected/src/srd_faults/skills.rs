@@ -1,6 +1,6 @@
 //! The collection `skills`.
 
-use super::BackgroundAbilityScore;
+use super::AbilityScoreEntry;
 use odm::prelude::*;
 
 /// A document of `skills`: 18 were counted. Half of them have up to 175 bytes, the largest has 185.
@@ -9,6 +9,6 @@ use odm::prelude::*;
 pub struct Skill {
     pub id: String,
     pub name: String,
-    pub ability_score: BackgroundAbilityScore,
+    pub ability_score: AbilityScoreEntry,
     pub url: String,
 }

@@ -30,7 +30,7 @@ pub struct Species {
     // Items: at most 10; half have up to 3, 99 of 100 up to 10.
     #[embed(max = 20)]
     #[field(skip_none)]
-    pub subspecies: Option<Vec<SpeciesSubspecies>>,
+    pub subspecies: Option<Vec<SubspeciesEntry>>,
 }
 
 /// `type` of `species`.
@@ -90,7 +90,7 @@ pub struct SpeciesTrait {
 
 /// `subspecies[]` of `species`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct SpeciesSubspecies {
+pub struct SubspeciesEntry {
     // Refers to `subspecies._id`: 24 of 24 were found. 24 of 24 distinct values were found, and the
     // name says it, and so were the fields beside it.
     // The other side of `subspecies.species.index`: 24 pairs agree. `inverse = …` would keep both sides

@@ -1,6 +1,6 @@
 //! The collection `subclasses`.
 
-use super::FeatureClass;
+use super::ClassEntry;
 use odm::prelude::*;
 
 /// A document of `subclasses`: 12 were counted. Half of them have up to 415 bytes, the largest has
@@ -11,7 +11,7 @@ pub struct Subclass {
     pub id: String,
     pub url: String,
     pub name: String,
-    pub class: FeatureClass,
+    pub class: ClassEntry,
     // Items: at most 6; half have up to 5, 99 of 100 up to 6.
     #[embed(max = 10)]
     pub features: Vec<SubclassFeature>,

@@ -14,67 +14,13 @@ pub struct Subspecies {
     pub id: String,
     pub name: String,
     pub url: String,
-    pub species: SubspeciesSpecies,
+    pub species: BackgroundFeat,
     // Items: at most 4; half have up to 2, 99 of 100 up to 4.
     #[embed(max = 10)]
     pub traits: Vec<SubspeciesTrait>,
     // Missing in 14 of 24.
     #[field(skip_none)]
     pub damage_type: Option<BackgroundFeat>,
-}
-
-/// `species.index` of `subspecies`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SubspeciesIndex {
-    #[embed(name = "dragonborn")]
-    Dragonborn,
-    #[embed(name = "elf")]
-    Elf,
-    #[embed(name = "gnome")]
-    Gnome,
-    #[embed(name = "goliath")]
-    Goliath,
-    #[embed(name = "tiefling")]
-    Tiefling,
-}
-
-/// `species.name` of `subspecies`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SubspeciesName {
-    Dragonborn,
-    Elf,
-    Gnome,
-    Goliath,
-    Tiefling,
-}
-
-/// `species.url` of `subspecies`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SubspeciesUrl {
-    #[embed(name = "/api/2024/species/dragonborn")]
-    Api2024SpeciesDragonborn,
-    #[embed(name = "/api/2024/species/elf")]
-    Api2024SpeciesElf,
-    #[embed(name = "/api/2024/species/gnome")]
-    Api2024SpeciesGnome,
-    #[embed(name = "/api/2024/species/goliath")]
-    Api2024SpeciesGoliath,
-    #[embed(name = "/api/2024/species/tiefling")]
-    Api2024SpeciesTiefling,
-}
-
-/// `species` of `subspecies`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct SubspeciesSpecies {
-    // Perhaps refers to `species._id`: 24 of 24 were found. The data alone do not prove it. 5 of 5
-    // distinct values were found, and the name says it, and so were the fields beside it.
-    pub index: SubspeciesIndex,
-    // Perhaps a copy: 24 equal `species.name`. `species.index` is not declared as a reference. 24 of 24
-    // are equal; 5 distinct values, the commonest has 42 %.
-    pub name: SubspeciesName,
-    // Perhaps a copy: 24 equal `species.url`. `species.index` is not declared as a reference. 24 of 24
-    // are equal; 5 distinct values, the commonest has 42 %.
-    pub url: SubspeciesUrl,
 }
 
 /// `traits[]` of `subspecies`.

@@ -1,6 +1,6 @@
 //! The collection `traits`.
 
-use super::{AbilityScoreSkill, BackgroundFeat, ClassOptionType, Species, SpeciesSubspecies};
+use super::{BackgroundFeat, ClassOptionOptionType, SkillEntry, Species, SubspeciesEntry};
 use odm::prelude::*;
 
 /// A document of `traits`: 67 were counted. Half of them have up to 415 bytes, the largest has
@@ -23,7 +23,7 @@ pub struct Trait {
     // Items: at most 3; half have up to 1, 99 of 100 up to 3.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub subspecies: Option<Vec<SpeciesSubspecies>>,
+    pub subspecies: Option<Vec<SubspeciesEntry>>,
     // Missing in 65 of 67.
     #[field(skip_none)]
     pub proficiency_choices: Option<TraitProficiencyChoice>,
@@ -72,8 +72,8 @@ pub struct TraitSpell {
 /// `proficiency_choices.from.options[]` of `traits`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct TraitOption {
-    pub option_type: ClassOptionType,
-    pub item: AbilityScoreSkill,
+    pub option_type: ClassOptionOptionType,
+    pub item: SkillEntry,
 }
 
 /// `proficiency_choices.from` of `traits`.

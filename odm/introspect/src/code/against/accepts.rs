@@ -144,7 +144,7 @@ impl Source {
         };
         let name = path.path.segments.last().map(|last| ident_text(&last.ident));
         let written = name.and_then(|name| self.types.get(&name));
-        let Some(Form::Struct { fields, .. }) = written.map(|written| &written.is) else {
+        let Some(Form::Struct { fields }) = written.map(|written| &written.is) else {
             return Accepts::default();
         };
         match fields.iter().find(|field| field.stored == "_id") {

@@ -82,6 +82,15 @@ pub struct Comparison<'a> {
     /// The collections without a struct.
     pub missing: Vec<usize>,
     seen: BTreeSet<(String, String)>,
+    places: BTreeMap<String, Vec<Place>>,
+}
+
+/// Where a written struct stands.
+struct Place {
+    collection: String,
+    path: String,
+    documents: u64,
+    fields: BTreeSet<String>,
 }
 
 impl<'a> Comparison<'a> {
@@ -95,10 +104,12 @@ impl<'a> Comparison<'a> {
             names: BTreeMap::new(),
             missing: Vec::new(),
             seen: BTreeSet::new(),
+            places: BTreeMap::new(),
         };
         for (number, collection) in design.collections.iter().enumerate() {
             all.collection(number, collection);
         }
+        all.gone();
         for (collection, name) in &source.documents {
             if design.collection(collection).is_none() {
                 all.differ(
@@ -112,7 +123,7 @@ impl<'a> Comparison<'a> {
         all
     }
 
-    fn differ(&mut self, collection: &str, path: &str, what: What, text: String) {
+    pub(super) fn differ(&mut self, collection: &str, path: &str, what: What, text: String) {
         self.differences.push(Difference {
             collection: collection.to_owned(),
             path: path.to_owned(),
@@ -149,13 +160,14 @@ impl<'a> Comparison<'a> {
 
     /// Compares the fields of a document with those of a written struct.
     fn fields(&mut self, collection: &Collection, document: &Field, name: &str, model: usize) {
-        if !self.seen.insert((name.to_owned(), document.path.clone())) {
+        let place = format!("{}\0{}", collection.name, document.path);
+        if !self.seen.insert((name.to_owned(), place)) {
             return;
         }
-        let source = self.source;
-        let Some(Form::Struct { fields, .. }) = source.types.get(name).map(|written| &written.is) else {
+        let is_struct = |written: &Written| matches!(written.is, Form::Struct { .. });
+        if !self.source.types.get(name).is_some_and(is_struct) {
             return;
-        };
+        }
         let declared = self.declared(name, 0);
         let mut behind = None;
         for field in &document.fields {
@@ -203,46 +215,56 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
-        let documents = document
-            .kinds
-            .get(&Kind::Object)
-            .copied()
-            .unwrap_or(collection.read);
-        for (at, written) in fields.iter().enumerate() {
-            let is_found = document.fields.iter().any(|field| is_of(written, &field.name));
-            if is_found || documents == 0 || written.is_flattened || written.stored == "_id" {
+        self.places.entry(name.to_owned()).or_default().push(Place {
+            collection: collection.name.clone(),
+            path: document.path.clone(),
+            documents: document
+                .kinds
+                .get(&Kind::Object)
+                .copied()
+                .unwrap_or(collection.read),
+            fields: document.fields.iter().map(|field| field.name.clone()).collect(),
+        });
+    }
+
+    /// The fields that no place of a struct has.
+    fn gone(&mut self) {
+        for (name, places) in std::mem::take(&mut self.places) {
+            let source = self.source;
+            let Some(Form::Struct { fields }) = source.types.get(&name).map(|written| &written.is) else {
                 continue;
-            }
-            // Another place of the struct may have it.
-            if self.has_elsewhere(name, &written.stored, document) {
+            };
+            let documents: u64 = places.iter().map(|place| place.documents).sum();
+            let Some(first) = places.first().filter(|_| documents > 0) else {
                 continue;
+            };
+            for (at, written) in fields.iter().enumerate() {
+                let is_found = places
+                    .iter()
+                    .flat_map(|place| &place.fields)
+                    .any(|field| is_of(written, field));
+                if is_found || written.is_flattened || written.stored == "_id" {
+                    continue;
+                }
+                self.differ(
+                    &first.collection,
+                    &below(&first.path, &written.stored),
+                    What::Gone,
+                    format!("none of {documents} documents has it, and `{name}` does"),
+                );
+                self.changes.push(Change::Gone {
+                    written: name.clone(),
+                    at,
+                    read: documents,
+                });
             }
-            let path = below(&document.path, &written.stored);
-            self.differ(
-                &collection.name,
-                &path,
-                What::Gone,
-                format!("none of {documents} documents has it, and `{name}` does"),
-            );
-            self.changes.push(Change::Gone {
-                written: name.to_owned(),
-                at,
-                read: documents,
-            });
         }
     }
 
-    /// Whether a struct of this name stands in several places: one of them may lack what another has.
-    fn has_elsewhere(&self, name: &str, _stored: &str, document: &Field) -> bool {
-        self.seen
-            .iter()
-            .any(|(other, path)| other == name && *path != document.path)
-    }
-
     /// The fields of a written struct, with those of flattened ones: the struct that has each, its place there, and the field.
-    fn declared(&self, name: &str, depth: u32) -> Vec<(String, usize, &'a WrittenField)> {
+    pub(super) fn declared(&self, name: &str, depth: u32) -> Vec<(String, usize, &'a WrittenField)> {
         let source = self.source;
-        let Some(Form::Struct { fields, .. }) = source.types.get(name).map(|written| &written.is) else {
+        let Some(Form::Struct { fields }) = source.types.get(name).map(|written| &written.is) else {
             return Vec::new();
         };
         let mut all = Vec::new();
@@ -395,39 +417,21 @@ impl<'a> Comparison<'a> {
             (None, _) => None,
         };
         if let Some((ty, items)) = items {
-            let inner = self.item_model(model, accepts.is_map, collection, items);
+            let inner = self.models.type_at(&collection.name, &items.path);
             return self.value(collection, items, ty, inner.as_ref());
         }
         None
     }
 
     fn map_names(&mut self, at: usize, name: &str) {
-        let is_same = match (
-            self.models.types.get(at).map(|named| &named.is),
-            self.source.types.get(name),
-        ) {
-            (
-                Some(Is::Struct { .. }),
-                Some(Written {
-                    is: Form::Struct { .. },
-                    ..
-                }),
-            ) => true,
-            (
-                Some(Is::Enum(_)),
-                Some(Written {
-                    is: Form::Names(_), ..
-                }),
-            ) => true,
-            (
-                Some(Is::Union(_)),
-                Some(Written {
-                    is: Form::Untagged(_),
-                    ..
-                }),
-            ) => true,
-            _ => false,
-        };
+        let model = self.models.types.get(at).map(|named| &named.is);
+        let written = self.source.types.get(name).map(|written| &written.is);
+        let is_same = matches!(
+            (model, written),
+            (Some(Is::Struct { .. }), Some(Form::Struct { .. }))
+                | (Some(Is::Enum(_)), Some(Form::Names(_)))
+                | (Some(Is::Union(_)), Some(Form::Untagged(_)))
+        );
         if is_same {
             self.names.entry(at).or_insert_with(|| name.to_owned());
         }
@@ -446,11 +450,6 @@ impl<'a> Comparison<'a> {
                 .unwrap_or(at),
             _ => at,
         }
-    }
-
-    /// The type of the model of an item.
-    fn item_model(&self, _: Option<usize>, _: bool, collection: &Collection, items: &Field) -> Option<Type> {
-        self.models.type_at(&collection.name, &items.path)
     }
 
     fn values(&mut self, collection: &Collection, field: &Field, name: &str) {
@@ -482,87 +481,6 @@ impl<'a> Comparison<'a> {
                 });
             }
         }
-    }
-
-    fn indexes(&mut self, collection: &Collection, name: &str, written: &Written, model: usize) {
-        let mut declared: Vec<Vec<(String, String)>> = Vec::new();
-        for index in &written.indexes {
-            let fields: Option<Vec<(String, String)>> = index
-                .iter()
-                .map(|(path, kind)| Some((self.stored_path(name, path)?, kind.clone())))
-                .collect();
-            declared.extend(fields);
-        }
-        let mut found = Vec::new();
-        for index in collection
-            .indexes
-            .iter()
-            .filter(|index| !crate::code::indexes::is_of_id(index))
-        {
-            let keys = super::index_keys(index);
-            if !declared.contains(&keys) {
-                let fields: Vec<String> = keys
-                    .iter()
-                    .map(|(name, kind)| format!("{name}: {kind}"))
-                    .collect();
-                self.differ(
-                    &collection.name,
-                    "",
-                    What::Index,
-                    format!(
-                        "the index `{}` on {} is not declared by `{name}`",
-                        index.name,
-                        fields.join(", ")
-                    ),
-                );
-                if let Ok(option) = crate::code::indexes::option(&self.models, model, index) {
-                    self.changes.push(Change::Index {
-                        written: name.to_owned(),
-                        option,
-                    });
-                }
-            }
-            found.push(keys);
-        }
-        for keys in declared.into_iter().filter(|keys| !found.contains(keys)) {
-            let fields: Vec<String> = keys
-                .iter()
-                .map(|(name, kind)| format!("{name}: {kind}"))
-                .collect();
-            self.differ(
-                &collection.name,
-                "",
-                What::IndexGone,
-                format!(
-                    "`{name}` declares an index on {}, and the database has none: `sync` makes it",
-                    fields.join(", ")
-                ),
-            );
-        }
-    }
-
-    /// The stored path of one in Rust. `None` where it leads through what is not compared.
-    fn stored_path(&self, name: &str, path: &str) -> Option<String> {
-        if path == "$**" {
-            return Some(path.to_owned());
-        }
-        let mut at = name.to_owned();
-        let mut stored = Vec::new();
-        let mut parts = path.split('.').peekable();
-        while let Some(part) = parts.next() {
-            let declared = self.declared(&at, 0);
-            let (_, _, field) = declared.into_iter().find(|(_, _, field)| field.rust == part)?;
-            stored.push(field.stored.clone());
-            if parts.peek().is_none() {
-                break;
-            }
-            let mut accepts = self.source.accepts(&field.ty);
-            if let (Some(items), false) = (&accepts.items, accepts.is_map) {
-                accepts = self.source.accepts(items);
-            }
-            at = accepts.named?;
-        }
-        Some(stored.join("."))
     }
 }
 

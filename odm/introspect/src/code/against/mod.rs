@@ -4,15 +4,16 @@ mod accepts;
 mod attribute;
 mod compare;
 mod edit;
+mod imports;
+mod indexes;
 mod patch;
 mod source;
 #[cfg(test)]
 mod tests;
 
 use crate::code::build;
-use crate::design::{Design, Index};
+use crate::design::Design;
 use anyhow::Result;
-use bson::Bson;
 use compare::Comparison;
 use serde::Serialize;
 use source::Source;
@@ -89,35 +90,4 @@ pub fn against(folder: &Path, design: &Design) -> Result<Against> {
         differences: comparison.differences,
         patch,
     })
-}
-
-/// The fields of an index with their kinds, as an attribute declares them.
-fn index_keys(index: &Index) -> Vec<(String, String)> {
-    let mut keys = Vec::new();
-    for (name, kind) in &index.keys {
-        match kind {
-            Bson::String(kind) if name == "_fts" => {
-                let weights = index.options.get_document("weights").ok();
-                for name in weights.into_iter().flat_map(bson::Document::keys) {
-                    keys.push((name.clone(), kind.clone()));
-                }
-            }
-            _ if name == "_ftsx" => {}
-            Bson::String(kind) if kind == "2dsphere" => keys.push((name.clone(), "geo".to_owned())),
-            Bson::String(kind) => keys.push((name.clone(), kind.clone())),
-            number => {
-                let is_descending = match number {
-                    Bson::Int32(n) => *n < 0,
-                    Bson::Int64(n) => *n < 0,
-                    Bson::Double(n) => *n < 0.0,
-                    _ => false,
-                };
-                match name.strip_suffix(".$**") {
-                    Some(name) => keys.push((name.to_owned(), "wildcard".to_owned())),
-                    None => keys.push((name.clone(), if is_descending { "-1" } else { "1" }.to_owned())),
-                }
-            }
-        }
-    }
-    keys
 }

@@ -42,15 +42,13 @@ pub enum Form {
     Struct {
         /// Its fields.
         fields: Vec<WrittenField>,
-        /// Whether a field takes those that it does not declare.
-        extra: bool,
     },
     /// An enum without content: the stored names.
     Names(Vec<String>),
     /// An enum whose variants are told by the value.
     Untagged(Vec<syn::Type>),
     /// A value in a struct.
-    Around(syn::Type),
+    Around(Box<syn::Type>),
     /// One that is not compared: an enum with a tag, one of numbers, one by functions.
     Other,
 }
@@ -151,7 +149,6 @@ impl Source {
                     .iter()
                     .filter_map(|field| self::field(field, case.as_deref(), serde_is_json))
                     .collect();
-                let extra = fields.iter().any(|(_, extra)| *extra);
                 let mut fields: Vec<WrittenField> = fields
                     .into_iter()
                     .filter(|(_, extra)| !extra)
@@ -164,8 +161,8 @@ impl Source {
                 }
                 let close = named.brace_token.span.close().byte_range().start;
                 match fields.as_slice() {
-                    [one] if has("transparent") => (Form::Around(one.ty.clone()), close),
-                    _ => (Form::Struct { fields, extra }, close),
+                    [one] if has("transparent") => (Form::Around(Box::new(one.ty.clone())), close),
+                    _ => (Form::Struct { fields }, close),
                 }
             }
             syn::Fields::Unnamed(unnamed) => {
@@ -175,7 +172,7 @@ impl Source {
                         .into_iter()
                         .find(|word| word.name == "stored");
                     let stored = stored.and_then(|word| syn::parse2(word.value?).ok());
-                    Form::Around(stored.unwrap_or_else(|| only.ty.clone()))
+                    Form::Around(Box::new(stored.unwrap_or_else(|| only.ty.clone())))
                 });
                 (form, item.span().byte_range().end)
             }

@@ -272,10 +272,10 @@ fn what_is_gone_and_what_is_not_declared_is_said() {
     assert_eq!(
         whats(&against),
         [
-            (What::Gone, "legacy"),
             (What::Index, ""),
             (What::IndexGone, ""),
-            (What::Collection, "")
+            (What::Collection, ""),
+            (What::Gone, "legacy")
         ]
     );
     let (text, again) = follow(folder.path(), &design);
@@ -293,7 +293,7 @@ fn what_is_gone_and_what_is_not_declared_is_said() {
         list.contains("[odm::Model; 2]") && list.contains("models![Article, Reader]"),
         "{list}"
     );
-    assert_eq!(whats(&again), [(What::Gone, "legacy"), (What::IndexGone, "")]);
+    assert_eq!(whats(&again), [(What::IndexGone, ""), (What::Gone, "legacy")]);
     assert_eq!(again.patch, "");
 }
 
