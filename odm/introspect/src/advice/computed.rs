@@ -1,5 +1,6 @@
 //! Computed values that are not what they are computed from.
 
+use super::declared::declared_parent;
 use super::kinds::{Advice, Rule, Severity};
 use super::names;
 use super::remedy::{Remedy, field, model};
@@ -87,13 +88,23 @@ fn mend_computed(design: &Design, computed: &Computed, by: Option<&Reference>) -
         }
         _ => return mend_own(computed),
     };
+    // The children have to name their parent.
+    let Some(children) = by.and_then(|by| declared_parent(design, by)) else {
+        return Remedy::new(
+            "Compute it where it is shown, by a query of the documents that refer to it; or give these a reference of their own, a field of \
+             the document, by which `#[computed]` keeps it.",
+        );
+    };
     Remedy::new(
         "Declare the value: each write of a child then writes it, and `repair` corrects those that differ.",
     )
-    .rust(model(
-        &computed.collection,
-        &[],
-        &field(&computed.path, &[format!("#[computed({option})]")], rust),
+    .rust(format!(
+        "{}\n\n{children}",
+        model(
+            &computed.collection,
+            &[],
+            &field(&computed.path, &[format!("#[computed({option})]")], rust),
+        )
     ))
     .terminal(format!("cargo run -- repair --only {}", computed.collection))
 }
@@ -171,7 +182,7 @@ pub fn wrong_subsets(design: &Design) -> Vec<Advice> {
                 "The page of {} shows other elements than a query finds.",
                 documents(subset.different)
             ))
-            .remedy(mend_subset(subset, reference))
+            .remedy(mend_subset(design, subset, reference))
             .figure("affected", subset.different as f64)
             .figure("different", subset.different as f64)
             .figure("equal", subset.equal as f64),
@@ -180,27 +191,52 @@ pub fn wrong_subsets(design: &Design) -> Vec<Advice> {
     all
 }
 
-fn mend_subset(subset: &Subset, reference: &Reference) -> Remedy {
+fn mend_subset(design: &Design, subset: &Subset, reference: &Reference) -> Remedy {
     let child = names::type_name(&reference.from.collection);
     let path = subset.path.trim_end_matches("[]");
     let order = names::field_name(&subset.order);
-    let attribute = format!(
-        "#[subset(of = {child}, limit = {}, order(-{order}))]",
-        subset.limit
-    );
-    Remedy::new(
+    let array = design
+        .collection(&subset.collection)
+        .and_then(|collection| collection.root.at(path));
+    let items = array.and_then(|array| array.items.as_deref());
+    let source = design.collection(&reference.from.collection);
+    // What the elements repeat of the children.
+    let fields: Vec<String> = items
+        .into_iter()
+        .flat_map(|items| &items.fields)
+        .filter(|one| {
+            source.is_some_and(|source| source.root.fields.iter().any(|field| field.name == one.name))
+        })
+        .filter(|one| one.name != "_id")
+        .map(|one| {
+            format!(
+                "{}: {}",
+                names::field_name(&one.path),
+                names::rust_type(Some(one))
+            )
+        })
+        .collect();
+    let remedy = Remedy::new(
         "Declare the subset: each write of a child then writes it, and `repair` corrects those that differ.",
-    )
-    .rust(model(
-        &subset.collection,
-        &[],
-        &field(
-            path,
-            &[attribute],
-            &format!("Vec<{}>", names::embedded_name(&subset.collection, &subset.path)),
-        ),
-    ))
-    .terminal(format!("cargo run -- repair --only {}", subset.collection))
+    );
+    let (Some(children), false) = (declared_parent(design, reference), fields.is_empty()) else {
+        return remedy;
+    };
+    let attribute = format!(
+        "#[subset(\n    of = {child}, limit = {}, order(-{order}),\n    fields({})\n)]",
+        subset.limit,
+        fields.join(", "),
+    );
+    remedy
+        .rust(format!(
+            "{}\n\n{children}",
+            model(
+                &subset.collection,
+                &[],
+                &field(path, &[attribute], &format!("Vec<{child}Entry>")),
+            )
+        ))
+        .terminal(format!("cargo run -- repair --only {}", subset.collection))
 }
 
 #[cfg(test)]
@@ -227,6 +263,30 @@ mod tests {
             "{:?}",
             all[0]
         );
+        assert!(
+            all[0].remedy.code[0]
+                .text
+                .contains("#[parent_ref]\n    pub customer: Ref<Customer>,"),
+            "{:?}",
+            all[0]
+        );
+        // In a document with a copy, the reference and the copy are the field.
+        let mut nested = design.clone();
+        nested.references[0].from.paths = vec!["buyer.id".to_owned()];
+        nested.copies[0].path = "buyer.name".to_owned();
+        let buyer = vec![id("buyer.id", 300), text("buyer.name", 300, 12)];
+        nested.collections[0]
+            .root
+            .fields
+            .push(object("buyer", 300, buyer));
+        let rust = &wrong_computed(&nested)[0].remedy.code[0].text;
+        assert!(
+            rust.contains("#[denormalize(from = Customer)]\n    pub buyer: OrderBuyer,"),
+            "{rust}"
+        );
+        // Below an array, nothing is counted by it.
+        nested.references[0].from.paths = vec!["buyers[].id".to_owned()];
+        assert!(wrong_computed(&nested)[0].remedy.code.is_empty());
         design.computed[0].different = 0;
         assert!(wrong_computed(&design).is_empty());
         // What differs more often than not is not computed so.
@@ -265,11 +325,18 @@ mod tests {
             equal: 45,
             different: 5,
         });
+        let entries = object(
+            "newest[]",
+            150,
+            vec![id("newest[].id", 150), date("newest[].placed", 150)],
+        );
+        let newest = array_of("newest", 50, &[(3, 50)], entries);
+        design.collections[1].root.fields.push(newest);
         let all = wrong_subsets(&design);
         assert!(
             all[0].remedy.code[0]
                 .text
-                .contains("#[subset(of = Order, limit = 3, order(-placed))]")
+                .contains("of = Order, limit = 3, order(-placed),\n        fields(placed: DateTime)")
         );
         design.subsets[0].different = 0;
         assert!(wrong_subsets(&design).is_empty());

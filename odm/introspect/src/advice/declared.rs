@@ -1,7 +1,7 @@
 //! The declaration of a reference and of the copies beside it, where the data are laid out as odm lays them out.
 
 use super::names;
-use super::remedy::{field, holder, reference_attribute};
+use super::remedy::{embedded, field, holder, model, reference_attribute};
 use crate::design::{Copied, Design, Reference};
 
 /// The struct that holds a reference, with these copies beside it. `None` where no attribute says it: a composite key, several
@@ -65,4 +65,42 @@ pub fn declared(
         lines.push_str(&field(&copy.path, &[from], &copied));
     }
     Some(holder(&collection.name, path, &lines))
+}
+
+/// The struct of children that name their parent, by which the parent's values are computed: the reference is a field of the
+/// document, or is with nothing but its copies in a field of the document. `None` where it lies elsewhere.
+pub fn declared_parent(design: &Design, reference: &Reference) -> Option<String> {
+    let ([path], [target]) = (reference.from.paths.as_slice(), reference.to.paths.as_slice()) else {
+        return None;
+    };
+    let plain = |path: &str| !path.contains(['.', '[', '{']);
+    if reference.told.is_some() || reference.compared != crate::design::Compared::Same || target != "_id" {
+        return None;
+    }
+    let collection = &reference.from.collection;
+    let parent = names::type_name(&reference.to.collection);
+    let rust = format!("Ref<{parent}>");
+    let attribute = "#[parent_ref]".to_owned();
+    if plain(path) {
+        return Some(model(collection, &[], &field(path, &[attribute], &rust)));
+    }
+    let entry = names::parent(path);
+    let held = design.collection(collection)?.root.at(entry)?;
+    let copies = design.copies.iter().filter(|copy| copy.by == reference.id);
+    let copied = |of: &str| copies.clone().find(|copy| copy.path == of);
+    let mut lines = vec![field(path, &[], &rust)];
+    for one in held.fields.iter().filter(|one| one.path != *path) {
+        let copy = copied(&one.path).filter(|copy| plain(&copy.from))?;
+        lines.push(field(&copy.path, &[], names::rust_type(Some(one))));
+    }
+    if !plain(entry) {
+        return None;
+    }
+    let name = names::embedded_name(collection, entry);
+    let of = format!("#[denormalize(from = {parent})]");
+    Some(format!(
+        "{}\n\n{}",
+        model(collection, &[], &field(entry, &[attribute, of.clone()], &name)),
+        embedded(&name, &[of], &lines.join("\n")),
+    ))
 }

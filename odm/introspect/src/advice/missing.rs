@@ -108,10 +108,16 @@ fn declare_index(collection: &Collection, paths: &[String], unique: bool) -> Rem
                         .join(".")
                 })
                 .collect();
+            // Those of the document itself; others are in its embedded structs.
+            let lines: Vec<String> = paths
+                .iter()
+                .filter(|path| !path.contains('.'))
+                .map(|path| field(path, &[], names::rust_type(at(collection, path))))
+                .collect();
             remedy.rust(model(
                 &collection.name,
                 &[format!("index(fields({}){option})", fields.join(", "))],
-                "",
+                &lines.join("\n"),
             ))
         }
     };
