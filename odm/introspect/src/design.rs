@@ -122,6 +122,8 @@ pub struct Field {
     pub reordered: bool,
     /// Whether integers that 32 bits hold are stored in 64, beside others that are not.
     pub wide: bool,
+    /// The number of fields that hardly a document has: they are not among `fields`.
+    pub others: u64,
     /// The elements of its arrays.
     pub items: Option<Box<Field>>,
     /// What tells its embedded documents to be a map, and not a struct.

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub const PATHS: usize = 5_000;
 /// From this number of fields on, an embedded document whose fields are mostly missing is read as a map at once.
 const FOLDED: usize = 300;
+/// A field of a collection with so many fields stays one where more than one document in this many has it.
+const RARE: u64 = 50;
 /// Text that is longer is no key of anything.
 pub const KEY_LENGTH: usize = 128;
 
@@ -135,6 +137,8 @@ pub struct Shape {
     kinds: [u64; Kind::ALL.len()],
     /// The fields of embedded documents, in the order in which they were first seen, until they are read as a map.
     pub fields: IndexMap<String, Shape>,
+    /// The number of fields that hardly a document has, and that are not among `fields`.
+    pub others: u64,
     /// The keys of embedded documents that are read as a map.
     pub keys: Option<Keys>,
     /// The numbers of fields of embedded documents.
@@ -192,8 +196,36 @@ impl Budget {
 }
 
 impl Shape {
-    /// Adds a document.
+    /// Adds a document of a collection. Where it has so many fields that hardly a document has that those would be a map, they are
+    /// counted, and the others stay fields.
+    pub fn add_root(&mut self, document: &RawDocument, budget: &mut Budget) {
+        let before = self.fields.len();
+        self.add_fields(document, budget);
+        let number = self.fields.len();
+        if number > before && self.is_mostly_rare() {
+            let documents = self.number(Kind::Object);
+            self.fields.retain(|_, field| field.present() * RARE > documents);
+            let left = number - self.fields.len();
+            self.others += left as u64;
+            budget.paths += left;
+        }
+    }
+
+    /// Adds an embedded document.
     pub fn add_document(&mut self, document: &RawDocument, budget: &mut Budget) {
+        self.add_fields(document, budget);
+        if self.is_mostly_rare() {
+            let evidence = format!("{} distinct keys and more, most of them rare", self.fields.len());
+            self.fold(evidence, budget);
+        }
+    }
+
+    /// Whether an embedded document has many fields, and each document few of them. Looked at for each hundredth field.
+    fn is_mostly_rare(&self) -> bool {
+        self.fields.len() >= FOLDED && self.fields.len().is_multiple_of(100) && self.filled() < 0.2
+    }
+
+    fn add_fields(&mut self, document: &RawDocument, budget: &mut Budget) {
         self.kinds[Kind::Object as usize] += 1;
         let mut number = 0;
         // What is no BSON ends a document early: the server checks what it stores.
@@ -212,10 +244,6 @@ impl Shape {
             }
         }
         self.sizes.add(number);
-        if self.fields.len() >= FOLDED && self.fields.len().is_multiple_of(100) && self.filled() < 0.2 {
-            let evidence = format!("{} distinct keys and more, most of them rare", self.fields.len());
-            self.fold(evidence, budget);
-        }
     }
 
     fn add(&mut self, value: &RawBsonRef<'_>, budget: &mut Budget) {
@@ -312,6 +340,7 @@ impl Shape {
         self.sizes.merge(&other.sizes);
         self.lengths.merge(&other.lengths);
         self.texts.merge(&other.texts);
+        self.others += other.others;
         self.empty += other.empty;
         self.distinct.merge(other.distinct);
         self.twice.merge(other.twice);
@@ -416,6 +445,21 @@ mod tests {
         assert!((18_000..22_000).contains(&keys.distinct.number()));
         assert!(keys.once() > 0.99);
         assert_eq!(keys.values.number(Kind::Int), 20_000);
+        assert_eq!(budget.refused, 0);
+    }
+
+    #[test]
+    fn a_collection_of_many_rare_fields_keeps_those_that_most_documents_have() {
+        let (mut shape, mut budget) = (Shape::default(), Budget::default());
+        for number in 0..20_000 {
+            let document = doc! { "_id": number, "kind": "x", format!("k{number}"): 1 };
+            let raw = bson::RawDocumentBuf::try_from(&document).unwrap();
+            shape.add_root(&raw, &mut budget);
+        }
+        assert_eq!(shape.fields["_id"].present(), 20_000);
+        assert_eq!(shape.fields["kind"].present(), 20_000);
+        assert!(shape.fields.len() < 400 && shape.keys.is_none());
+        assert!(shape.others > 19_000);
         assert_eq!(budget.refused, 0);
     }
 

@@ -84,6 +84,7 @@ impl<'d> Builder<'d> {
                 is: Is::Struct {
                     fields: Vec::new(),
                     extra: None,
+                    others: 0,
                     reordered: false,
                 },
             });
@@ -112,7 +113,7 @@ impl<'d> Builder<'d> {
     fn of_fields(&mut self, at: At<'d>, document: &'d Field) -> Is {
         let mut names = Given::default();
         let mut fields = Vec::new();
-        let mut is_extra = false;
+        let mut is_extra = document.others > 0;
         let is_root = document.path.is_empty();
         let has_id = document.fields.iter().any(|field| field.name == "id");
         for field in &document.fields {
@@ -135,6 +136,7 @@ impl<'d> Builder<'d> {
         Is::Struct {
             fields,
             extra,
+            others: document.others,
             reordered: document.reordered,
         }
     }

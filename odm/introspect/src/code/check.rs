@@ -129,6 +129,7 @@ impl Checker<'_> {
         let Is::Struct {
             fields,
             extra,
+            others,
             reordered,
         } = &named.is
         else {
@@ -153,7 +154,7 @@ impl Checker<'_> {
                     *at
                 }
                 None if matches!(name, "_odm" | "_copied") => continue,
-                None if extra.is_some() && !can_be_declared(name) => fields.len(),
+                None if extra.is_some() && (*others > 0 || !can_be_declared(name)) => fields.len(),
                 None => {
                     self.fault(
                         &below(path, name),

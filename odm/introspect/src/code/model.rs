@@ -57,8 +57,10 @@ pub enum Is {
     Struct {
         /// Its fields.
         fields: Vec<Member>,
-        /// The field for those whose names can't be declared.
+        /// The field for those whose names can't be declared, and for `others`.
         extra: Option<String>,
+        /// The number of fields that hardly a document has: they are not declared.
+        others: u64,
         /// Whether documents have the fields in several orders.
         reordered: bool,
     },

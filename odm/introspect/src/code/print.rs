@@ -268,16 +268,26 @@ fn named_text(out: &mut String, models: &Models, named: &Named, root: Option<(&C
         let _ = writeln!(out, "#[embed({})]", options(&[]));
     }
     match &named.is {
-        Is::Struct { fields, extra, .. } => {
+        Is::Struct {
+            fields,
+            extra,
+            others,
+            ..
+        } => {
             let _ = writeln!(out, "pub struct {} {{", named.name);
             for member in fields {
                 let is_declared = root.is_some_and(|(_, said)| said.by_reference.contains(&member.stored));
                 member_text(out, models, member, fields, root.is_some(), is_declared);
             }
             if let Some(extra) = extra {
-                out.push_str(
-                    "    // Fields whose names can't be declared: with a dot, or a `$` at the beginning.\n",
-                );
+                match others {
+                    0 => out.push_str(
+                        "    // Fields whose names can't be declared: with a dot, or a `$` at the beginning.\n",
+                    ),
+                    others => {
+                        let _ = writeln!(out, "    // Fields that hardly a document has: some {others} were counted.");
+                    }
+                }
                 let _ = writeln!(
                     out,
                     "    #[field(flatten, extra)]\n    pub {extra}: odm::bson::Document,"

@@ -79,11 +79,13 @@ impl Join<'_> {
                 Is::Struct {
                     fields: a,
                     extra: extra_a,
+                    others: others_a,
                     reordered: reordered_a,
                 },
                 Is::Struct {
                     fields: b,
                     extra: extra_b,
+                    others: others_b,
                     reordered: reordered_b,
                 },
             ) if extra_a == extra_b => {
@@ -92,6 +94,7 @@ impl Join<'_> {
                     fields,
                     extra: extra_a.clone(),
                     reordered: *reordered_a || *reordered_b || !is_ordered,
+                    others: *others_a.max(others_b),
                 })
             }
             _ => None,

@@ -38,6 +38,7 @@ pub(super) fn field(shape: &Shape, path: &str, name: &str, of: u64, values: bool
         form,
         lengths: (shape.number(Kind::Array) > 0).then(|| shape.lengths.spread()),
         enumeration,
+        others: shape.others,
         ..Field::default()
     };
     if values

@@ -42,7 +42,7 @@ struct Pass {
 
 impl Pass {
     fn add(&mut self, document: &RawDocument) {
-        self.shape.add_document(document, &mut self.budget);
+        self.shape.add_root(document, &mut self.budget);
         self.sizes.add(document.as_bytes().len() as u64);
         self.kept.add(document);
     }
