@@ -17,6 +17,7 @@ use odm::mongodb::{Client, Database};
 use odm_introspect::advice::advise;
 use odm_introspect::code;
 use odm_introspect::design::Design;
+use odm_introspect::no_values::without_values;
 use odm_introspect::read::{Progress, ReadOptions, SAMPLE, Source, default_state};
 use odm_introspect::report::{html, json, text};
 use odm_launch::server::probe::without_credentials;
@@ -93,18 +94,26 @@ pub async fn run(arguments: Arguments) -> Result<u8> {
     let source = Source::new(&db, options);
     let design = read(&source, &arguments).await;
     bar.finish_and_clear();
-    let design = design?;
+    let mut design = design?;
+    if let Some(folder) = &arguments.out {
+        write(folder, &design)?;
+    }
+    let differs = match &arguments.against {
+        Some(folder) => Some(compare(folder, &design, arguments.json)?),
+        None => None,
+    };
+    // Models need the names of variants and the filters of indexes, and reports do not.
+    if arguments.no_values {
+        without_values(&mut design);
+    }
     let advice = advise(&design);
     if let Some(path) = &arguments.html {
         fs::write(path, html::write(&design, &advice))
             .with_context(|| format!("{} can't be written", path.display()))?;
         step(format!("the report is in {}", path.display()));
     }
-    if let Some(folder) = &arguments.out {
-        write(folder, &design)?;
-    }
-    if let Some(folder) = &arguments.against {
-        return compare(folder, &design, arguments.json);
+    if let Some(code) = differs {
+        return Ok(code);
     }
     if arguments.json {
         for note in &design.notes {
