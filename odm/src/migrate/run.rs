@@ -21,7 +21,7 @@ use futures::TryStreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
-use mongodb::options::UpdateModifications;
+use mongodb::options::{Hint, UpdateModifications};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,6 +40,9 @@ const GREATEST_AT_FULL_RATE: i64 = 10_000;
 
 /// The number of ids that are read at a time.
 const AHEAD: i64 = 50_000;
+
+/// How many documents an error names.
+const SAMPLES: i64 = 5;
 
 /// How long a batch is to last: the transaction holds its documents for that time.
 const BATCH_TIME: Duration = Duration::from_millis(250);
@@ -373,12 +376,17 @@ impl Runner {
         loop {
             let mut at = self.progress();
             if at.end.is_none() {
-                let (left, sample) = self.held(count(&self.odm, change)).await?;
+                // Behind a pass hardly any document needs the change, and one that does is asked for before they are counted.
+                let is_first = at.pass == 0;
+                if !is_first && self.held(samples(&self.odm, change, 1)).await?.is_empty() {
+                    return Ok(());
+                }
+                let left = self.held(count(&self.odm, change)).await?;
                 if left == 0 {
                     return Ok(());
                 }
                 if at.pass >= PASSES {
-                    return Err(self.still_needed(change, left, &sample).await?);
+                    return Err(self.still_needed(change, left).await?);
                 }
                 let Some(end) = self.last_id(&change.collection).await? else {
                     return Ok(());
@@ -441,6 +449,7 @@ impl Runner {
                     .find(range)
                     .projection(doc! { "_id": 1 })
                     .sort(doc! { "_id": 1 })
+                    .hint(by_id())
                     .limit(AHEAD)
                     .selection_criteria(PRIMARY)
                     .await?;
@@ -722,13 +731,15 @@ impl Runner {
             .find_one(doc! {})
             .projection(doc! { "_id": 1 })
             .sort(doc! { "_id": -1 })
+            .hint(by_id())
             .selection_criteria(PRIMARY)
             .await?;
         Ok(last.and_then(|last| last.get("_id").cloned()))
     }
 
     /// The error of documents that need the change after all passes. The next run begins anew with this change.
-    async fn still_needed(&self, change: &CollectionChange, left: u64, sample: &[Bson]) -> Result<Error> {
+    async fn still_needed(&self, change: &CollectionChange, left: u64) -> Result<Error> {
+        let sample = self.held(samples(&self.odm, change, SAMPLES)).await?;
         let at = StepProgress {
             pass: 0,
             from: None,
@@ -841,6 +852,11 @@ impl StepProgress {
     }
 }
 
+/// The index of `_id`.
+fn by_id() -> Hint {
+    Hint::Keys(doc! { "_id": 1 })
+}
+
 /// The batches of a pass.
 struct Batches {
     /// The number of documents that a batch goes through, with which it lasts about [`BATCH_TIME`].
@@ -869,23 +885,24 @@ impl Batches {
     }
 }
 
-/// How many documents need a change, and the ids of a few.
-pub(crate) async fn count(odm: &Odm, change: &CollectionChange) -> Result<(u64, Vec<Bson>)> {
+/// How many documents need a change.
+pub(crate) async fn count(odm: &Odm, change: &CollectionChange) -> Result<u64> {
     let documents = odm.database().collection::<Document>(&change.collection);
-    let number = documents.count_documents(change.violations.clone()).await?;
-    if number == 0 {
-        return Ok((0, Vec::new()));
-    }
+    let counted = documents.count_documents(change.violations.clone());
+    Ok(counted.selection_criteria(PRIMARY).await?)
+}
+
+/// The ids of a few documents that need a change.
+async fn samples(odm: &Odm, change: &CollectionChange, number: i64) -> Result<Vec<Bson>> {
+    let documents = odm.database().collection::<Document>(&change.collection);
     let found = documents
         .find(change.violations.clone())
         .projection(doc! { "_id": 1 })
-        .limit(5)
+        .limit(number)
+        .selection_criteria(PRIMARY)
         .await?;
     let found: Vec<Document> = found.try_collect().await?;
-    Ok((
-        number,
-        found.iter().filter_map(|one| one.get("_id").cloned()).collect(),
-    ))
+    Ok(found.iter().filter_map(|one| one.get("_id").cloned()).collect())
 }
 
 #[cfg(test)]

@@ -341,7 +341,7 @@ impl StepChange {
                 return Ok(planned);
             }
         };
-        let (documents, _) = run::count(odm, &change).await?;
+        let documents = run::count(odm, &change).await?;
         planned.documents = Some(documents);
         if !samples || documents == 0 {
             return Ok(planned);
@@ -515,7 +515,8 @@ impl<'s> StepCollection<'s> {
     ///
     /// # Cost
     /// A count, in which the server reads the collection. For every batch, which has 20 to 2,000 documents (10,000 at the full rate), one round trip for the lease, one for
-    /// the update, and one for the commit; for every 50,000 documents one for their ids. At the end one more count.
+    /// the update, and one for the commit; for every 50,000 documents one for their ids. At the end one that asks for
+    /// a document which still needs the change.
     pub async fn add(&self, path: impl Into<String>, value: impl Into<Bson>) -> Result<()> {
         self.field(FieldChange::Add {
             path: path.into(),
