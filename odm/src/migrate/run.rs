@@ -35,7 +35,7 @@ const FIRST_BATCH: i64 = 200;
 const SMALLEST_BATCH: i64 = 20;
 const GREATEST_BATCH: i64 = 2_000;
 
-/// The same of a run without a pause, which leaves other programs less time between its batches.
+/// The same of a run without a pause.
 const GREATEST_AT_FULL_RATE: i64 = 10_000;
 
 /// The number of ids that are read at a time.
@@ -44,8 +44,18 @@ const AHEAD: i64 = 50_000;
 /// How many documents an error names.
 const SAMPLES: i64 = 5;
 
-/// How long a batch is to last: the transaction holds its documents for that time.
+/// How long the server is to be at work on a batch of a run without a pause: the transaction holds its documents for that time.
 const BATCH_TIME: Duration = Duration::from_millis(250);
+
+/// The same of other runs, since writes of other programs may wait for a batch. Where the lease and the commit take longer, it is as long as
+/// they are, so that at least half of the time is work.
+const SHORT_BATCH_TIME: Duration = Duration::from_millis(2);
+
+/// How long a run rests by default, for the time that it works.
+const REST: f64 = 0.75;
+
+/// Shorter pauses are made together: a timer is no finer.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// How many bytes of documents a batch reads where a closure changes them.
 const BATCH_BYTES: usize = 8 << 20;
@@ -120,6 +130,8 @@ impl GuardedWrite<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Changed {
     pub(crate) documents: u64,
+    /// How long the server was at work on them, without the lease and the commit.
+    took: Duration,
     /// Those that something follows from, as they were.
     before: Vec<RawDocumentBuf>,
 }
@@ -314,10 +326,11 @@ impl Runner {
     }
 
     async fn execute(&self, cx: &Cx<'_>, write: &GuardedWrite<'_>, past_validator: bool) -> Result<Changed> {
-        match write {
+        let began = Instant::now();
+        let changed = match write {
             GuardedWrite::Mark { step, mark, .. } => {
                 lease::mark(cx, step, mark).await?;
-                Ok(Changed::default())
+                Changed::default()
             }
             GuardedWrite::Batch {
                 change,
@@ -325,14 +338,21 @@ impl Runner {
                 documents,
                 ..
             } => match &change.how {
-                How::Pipeline(stages) => self.update_all(cx, change, filter, stages, past_validator).await,
+                How::Pipeline(stages) => {
+                    self.update_all(cx, change, filter, stages, past_validator)
+                        .await?
+                }
                 How::Each(update) => {
                     self.update_each(cx, change, documents, update, past_validator)
-                        .await
+                        .await?
                 }
-                How::Work(work) => self.work(cx, change, documents, work).await,
+                How::Work(work) => self.work(cx, change, documents, work).await?,
             },
-        }
+        };
+        Ok(Changed {
+            took: began.elapsed(),
+            ..changed
+        })
     }
 
     /// Executes work that lasts, while the lease is written in the background.
@@ -416,17 +436,9 @@ impl Runner {
         while let Some(end) = self.progress().end {
             let began = Instant::now();
             let documents = self.batch(change, meta, &end, batches).await?;
-            batches.took(began.elapsed(), self.greatest_batch());
-            self.pause(documents, began.elapsed()).await?;
+            self.pause(documents, began.elapsed(), batches).await?;
         }
         Ok(())
-    }
-
-    fn greatest_batch(&self) -> i64 {
-        match self.rate.load(Ordering::Relaxed) {
-            0 => GREATEST_AT_FULL_RATE,
-            _ => GREATEST_BATCH,
-        }
     }
 
     /// The next batch: where it ends, and its documents where a closure changes them.
@@ -498,7 +510,10 @@ impl Runner {
             documents,
             progress: &next,
         };
+        let began = Instant::now();
         let changed = self.write(&write).await?;
+        let is_full_rate = self.rate.load(Ordering::Relaxed) == 0;
+        batches.took(changed.took, began.elapsed(), is_full_rate);
         let number = i64::try_from(changed.documents).unwrap_or(i64::MAX);
         self.set_progress(StepProgress {
             documents: next.documents.saturating_add(number),
@@ -534,6 +549,7 @@ impl Runner {
         Ok(Changed {
             documents: updated.modified_count,
             before,
+            ..Changed::default()
         })
     }
 
@@ -580,7 +596,11 @@ impl Runner {
         if documents > 0 {
             work(crate::Tx::new(self.odm.clone(), session.clone()), now).await?;
         }
-        Ok(Changed { documents, before })
+        Ok(Changed {
+            documents,
+            before,
+            ..Changed::default()
+        })
     }
 
     /// The documents that match, within the transaction.
@@ -657,7 +677,11 @@ impl Runner {
             .get("nModified")
             .and_then(|n| n.as_i32().map(i64::from).or(n.as_i64()));
         let documents = modified.and_then(|n| u64::try_from(n).ok()).unwrap_or_default();
-        Ok(Changed { documents, before })
+        Ok(Changed {
+            documents,
+            before,
+            ..Changed::default()
+        })
     }
 
     /// The error of a document that the server refused in a command of updates.
@@ -765,20 +789,25 @@ impl Runner {
     }
 
     /// Waits as the rate demands, and for replicas that are behind.
-    async fn pause(&self, documents: u64, took: Duration) -> Result<()> {
+    async fn pause(&self, documents: u64, took: Duration, batches: &mut Batches) -> Result<()> {
         let rate = self.rate.load(Ordering::Relaxed);
         let pause = match u64::try_from(rate) {
-            // By default it rests for three quarters of the time that a batch takes.
-            Err(_) => took.mul_f64(0.75),
+            Err(_) => took.mul_f64(REST),
             Ok(0) => Duration::ZERO,
             Ok(rate) => Duration::from_secs_f64(documents as f64 / rate as f64).saturating_sub(took),
         };
-        if !pause.is_zero() {
+        let pause = pause + batches.owed_pause;
+        batches.owed_pause = pause;
+        if rate == 0 {
+            batches.owed_pause = Duration::ZERO;
+        } else if pause >= SHORTEST_PAUSE {
+            let began = Instant::now();
             self.held(async {
                 tokio::time::sleep(pause).await;
                 Ok(())
             })
             .await?;
+            batches.owed_pause = pause.saturating_sub(began.elapsed());
         }
         {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -859,8 +888,10 @@ fn by_id() -> Hint {
 
 /// The batches of a pass.
 struct Batches {
-    /// The number of documents that a batch goes through, with which it lasts about [`BATCH_TIME`].
+    /// The number of documents that a batch goes through, by the time that the ones before have taken.
     size: i64,
+    /// The time for which the run is still to rest.
+    owed_pause: Duration,
     /// The next ids, where the server changes the documents.
     ids: VecDeque<Bson>,
 }
@@ -869,19 +900,26 @@ impl Default for Batches {
     fn default() -> Batches {
         Batches {
             size: FIRST_BATCH,
+            owed_pause: Duration::ZERO,
             ids: VecDeque::new(),
         }
     }
 }
 
 impl Batches {
-    fn took(&mut self, time: Duration, greatest: i64) {
-        let size = if time > BATCH_TIME {
-            self.size / 2
+    /// Chooses the size of the next batch: the server was at work on this one for `work`, of `all` with the lease and the commit.
+    fn took(&mut self, work: Duration, all: Duration, is_full_rate: bool) {
+        let (aim, greatest) = if is_full_rate {
+            (BATCH_TIME, GREATEST_AT_FULL_RATE)
         } else {
-            self.size.saturating_mul(2)
+            (
+                all.saturating_sub(work).clamp(SHORT_BATCH_TIME, BATCH_TIME),
+                GREATEST_BATCH,
+            )
         };
-        self.size = size.clamp(SMALLEST_BATCH, greatest);
+        let times = aim.as_secs_f64() / work.as_secs_f64().max(1e-6);
+        let size = self.size as f64 * times.clamp(0.5, 2.0);
+        self.size = (size as i64).clamp(SMALLEST_BATCH, greatest);
     }
 }
 
@@ -909,17 +947,28 @@ async fn samples(odm: &Odm, change: &CollectionChange, number: i64) -> Result<Ve
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_batch_becomes_smaller_where_it_lasts_too_long() {
+    /// The size of batches after some on which the server was at work for so many microseconds a document, with so many milliseconds for the
+    /// lease and the commit.
+    fn size_after(document: u64, rest: u64, is_full_rate: bool) -> i64 {
         let mut batches = Batches::default();
-        for _ in 0..10 {
-            batches.took(Duration::from_millis(10), GREATEST_BATCH);
-        }
-        assert_eq!(batches.size, GREATEST_BATCH);
         for _ in 0..20 {
-            batches.took(Duration::from_secs(2), GREATEST_BATCH);
+            let work = Duration::from_micros(document * batches.size.unsigned_abs());
+            batches.took(work, work + Duration::from_millis(rest), is_full_rate);
         }
-        assert_eq!(batches.size, SMALLEST_BATCH);
+        batches.size
+    }
+
+    #[test]
+    fn a_batch_becomes_as_large_as_its_time_allows() {
+        assert_eq!(size_after(10, 1, true), GREATEST_AT_FULL_RATE);
+        assert!((240..=250).contains(&size_after(1_000, 1, true)));
+        assert!((190..=200).contains(&size_after(10, 1, false)));
+        // A commit that waits for replicas: half of the time is work.
+        assert!((990..=1_000).contains(&size_after(10, 10, false)));
+        assert_eq!(size_after(10, 200, false), GREATEST_BATCH);
+        for is_full_rate in [true, false] {
+            assert_eq!(size_after(100_000, 1, is_full_rate), SMALLEST_BATCH);
+        }
     }
 
     #[test]
