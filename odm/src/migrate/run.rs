@@ -98,6 +98,8 @@ pub(crate) struct CollectionChange {
     pub(crate) words: String,
     /// The condition of the documents that need it.
     pub(crate) violations: Document,
+    /// The condition of those in which it can't be made, and the error in words.
+    pub(crate) impossible: Option<(Document, String)>,
     pub(crate) how: How,
 }
 
@@ -398,7 +400,9 @@ impl Runner {
             if at.end.is_none() {
                 // Behind a pass hardly any document needs the change, and one that does is asked for before they are counted.
                 let is_first = at.pass == 0;
-                if !is_first && self.held(samples(&self.odm, change, 1)).await?.is_empty() {
+                if is_first {
+                    self.check_possible(change).await?;
+                } else if self.samples(change, &change.violations, 1).await?.is_empty() {
                     return Ok(());
                 }
                 let left = self.held(count(&self.odm, change)).await?;
@@ -423,6 +427,38 @@ impl Runner {
             }
             self.pass(change, meta, &mut batches).await?;
         }
+    }
+
+    /// # Errors
+    /// [`Error::Step`] where the change can't be made in a document.
+    async fn check_possible(&self, change: &CollectionChange) -> Result<()> {
+        let Some((condition, words)) = &change.impossible else {
+            return Ok(());
+        };
+        match self.samples(change, condition, 1).await?.first() {
+            Some(id) => Err(Error::Step {
+                step: self.progress().step,
+                message: format!("the document of `{}` with _id {id}: {words}", change.collection),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The ids of a few documents that match.
+    async fn samples(
+        &self,
+        change: &CollectionChange,
+        condition: &Document,
+        number: i64,
+    ) -> Result<Vec<Bson>> {
+        let documents = self.odm.database().collection::<Document>(&change.collection);
+        let found = documents
+            .find(condition.clone())
+            .projection(doc! { "_id": 1 })
+            .limit(number)
+            .selection_criteria(PRIMARY);
+        let found: Vec<Document> = self.held(async { Ok(found.await?.try_collect().await?) }).await?;
+        Ok(found.iter().filter_map(|one| one.get("_id").cloned()).collect())
     }
 
     /// Goes through the collection once.
@@ -763,7 +799,7 @@ impl Runner {
 
     /// The error of documents that need the change after all passes. The next run begins anew with this change.
     async fn still_needed(&self, change: &CollectionChange, left: u64) -> Result<Error> {
-        let sample = self.held(samples(&self.odm, change, SAMPLES)).await?;
+        let sample = self.samples(change, &change.violations, SAMPLES).await?;
         let at = StepProgress {
             pass: 0,
             from: None,
@@ -928,19 +964,6 @@ pub(crate) async fn count(odm: &Odm, change: &CollectionChange) -> Result<u64> {
     let documents = odm.database().collection::<Document>(&change.collection);
     let counted = documents.count_documents(change.violations.clone());
     Ok(counted.selection_criteria(PRIMARY).await?)
-}
-
-/// The ids of a few documents that need a change.
-async fn samples(odm: &Odm, change: &CollectionChange, number: i64) -> Result<Vec<Bson>> {
-    let documents = odm.database().collection::<Document>(&change.collection);
-    let found = documents
-        .find(change.violations.clone())
-        .projection(doc! { "_id": 1 })
-        .limit(number)
-        .selection_criteria(PRIMARY)
-        .await?;
-    let found: Vec<Document> = found.try_collect().await?;
-    Ok(found.iter().filter_map(|one| one.get("_id").cloned()).collect())
 }
 
 #[cfg(test)]

@@ -278,11 +278,13 @@ impl Step {
                 let admin = odm.database().client().database("admin");
                 runner
                     .held(async { Ok(admin.run_command(rename).await.map(drop)?) })
-                    .await
+                    .await?;
+                runner.confirm().await
             }
             ChangeKind::DropCollection => {
                 let dropped = odm.database().collection::<Document>(&change.collection);
-                runner.held(async { Ok(dropped.drop().await?) }).await
+                runner.held(async { Ok(dropped.drop().await?) }).await?;
+                runner.confirm().await
             }
             // The run makes changes about the models when the last step of the list has ended.
             ChangeKind::Models(_) | ChangeKind::Field(_) | ChangeKind::Documents { .. } => Ok(()),
@@ -312,12 +314,14 @@ impl StepChange {
                 collection: self.collection,
                 words: self.words,
                 violations: change.violations(),
+                impossible: change.impossible(),
                 how: How::Pipeline(change.pipeline()),
             }),
             ChangeKind::Documents { violations, how } => Ok(CollectionChange {
                 collection: self.collection,
                 words: self.words,
                 violations,
+                impossible: None,
                 how,
             }),
             _ => Err(Box::new(self)),
@@ -525,8 +529,8 @@ impl<'s> StepCollection<'s> {
         .await
     }
 
-    /// Renames a field, in documents and in the items of arrays; or moves it to another place, which does not lead through arrays. A value
-    /// that is there under the new name stays: a program of the new version has written it.
+    /// Renames a field, in documents and in the items of arrays; or moves it to another place in the document. A value that is
+    /// there under the new name stays: a program of the new version has written it.
     ///
     /// ```
     /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
@@ -537,10 +541,10 @@ impl<'s> StepCollection<'s> {
     /// ```
     ///
     /// # Errors
-    /// As [`add`](StepCollection::add).
+    /// As [`add`](StepCollection::add); [`Error::Step`] before the first change where a field would be moved out of an array or into one.
     ///
     /// # Cost
-    /// As [`add`](StepCollection::add).
+    /// As [`add`](StepCollection::add). Before a move, one more round trip looks for such arrays.
     pub async fn rename(&self, from: impl Into<String>, to: impl Into<String>) -> Result<()> {
         self.field(FieldChange::Rename {
             from: from.into(),
