@@ -74,6 +74,25 @@ impl FieldChange {
         }
     }
 
+    /// The condition of documents in which the change can't be made, and what is wrong with them: a move leads through no arrays.
+    pub(crate) fn impossible(&self) -> Option<(Document, String)> {
+        let FieldChange::Rename { from, to } = self else {
+            return None;
+        };
+        let arrays: Vec<Document> = match siblings(from, to) {
+            Some(_) => Vec::new(),
+            None => above(from)
+                .into_iter()
+                .chain(above(to))
+                .map(|path| doc! { path: { "$type": "array" } })
+                .collect(),
+        };
+        (!arrays.is_empty()).then(|| {
+            let condition = doc! { from: { "$exists": true }, "$or": arrays };
+            (condition, through_arrays(from, to))
+        })
+    }
+
     /// The stages of an update that makes the change.
     pub(crate) fn pipeline(&self) -> Vec<Document> {
         match self {
@@ -146,10 +165,7 @@ impl FieldChange {
                     }
                     Ok(())
                 }),
-                None => {
-                    move_field(document, from, to);
-                    Ok(())
-                }
+                None => move_field(document, from, to),
             },
             FieldChange::Retype { path, to, expression } => within(document, path, &|object, name| {
                 let Some(value) = object.get_mut(name) else {
@@ -320,22 +336,55 @@ fn within(
     }
 }
 
-fn move_field(document: &mut Document, from: &str, to: &str) {
-    let through_array = |path: &str| {
+/// The error of a field that would be moved through arrays.
+fn through_arrays(from: &str, to: &str) -> String {
+    let above: Vec<String> = above(from)
+        .into_iter()
+        .chain(above(to))
+        .map(|path| format!("`{path}`"))
+        .collect();
+    format!(
+        "`{from}` can't be moved to `{to}` where {} is an array: a field is renamed within the items of an array, and moved through embedded \
+         documents alone. `each(…).update(…)` changes such documents",
+        above.join(" or ")
+    )
+}
+
+fn move_field(document: &mut Document, from: &str, to: &str) -> Result<(), String> {
+    let leads_through_array = |path: &str| {
         above(path)
             .into_iter()
             .any(|path| matches!(at(document, path), Some(Bson::Array(_))))
     };
-    if through_array(from) || through_array(to) {
-        return;
+    if leads_through_array(from) || leads_through_array(to) {
+        return match is_in(document, from) {
+            true => Err(through_arrays(from, to)),
+            false => Ok(()),
+        };
     }
     let Some(value) = at(document, from).cloned() else {
-        return;
+        return Ok(());
     };
     if at(document, to).is_none() {
         put(document, to, value);
     }
     remove(document, from);
+    Ok(())
+}
+
+/// Whether a field is there, in a document or in any item of the arrays that its path leads through.
+fn is_in(document: &Document, path: &str) -> bool {
+    let Some((first, rest)) = path.split_once('.') else {
+        return document.contains_key(path);
+    };
+    match document.get(first) {
+        Some(Bson::Document(inner)) => is_in(inner, rest),
+        Some(Bson::Array(items)) => items
+            .iter()
+            .filter_map(Bson::as_document)
+            .any(|item| is_in(item, rest)),
+        _ => false,
+    }
 }
 
 fn remove(document: &mut Document, path: &str) {

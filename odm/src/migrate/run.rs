@@ -21,7 +21,7 @@ use futures::TryStreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
-use mongodb::options::UpdateModifications;
+use mongodb::options::{Hint, UpdateModifications};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,14 +35,27 @@ const FIRST_BATCH: i64 = 200;
 const SMALLEST_BATCH: i64 = 20;
 const GREATEST_BATCH: i64 = 2_000;
 
-/// The same of a run without a pause, which leaves other programs less time between its batches.
+/// The same of a run without a pause.
 const GREATEST_AT_FULL_RATE: i64 = 10_000;
 
 /// The number of ids that are read at a time.
 const AHEAD: i64 = 50_000;
 
-/// How long a batch is to last: the transaction holds its documents for that time.
+/// How many documents an error names.
+const SAMPLES: i64 = 5;
+
+/// How long the server is to be at work on a batch of a run without a pause: the transaction holds its documents for that time.
 const BATCH_TIME: Duration = Duration::from_millis(250);
+
+/// The same of other runs, since writes of other programs may wait for a batch. Where the lease and the commit take longer, it is as long as
+/// they are, so that at least half of the time is work.
+const SHORT_BATCH_TIME: Duration = Duration::from_millis(2);
+
+/// How long a run rests by default, for the time that it works.
+const REST: f64 = 0.75;
+
+/// Shorter pauses are made together: a timer is no finer.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// How many bytes of documents a batch reads where a closure changes them.
 const BATCH_BYTES: usize = 8 << 20;
@@ -85,6 +98,8 @@ pub(crate) struct CollectionChange {
     pub(crate) words: String,
     /// The condition of the documents that need it.
     pub(crate) violations: Document,
+    /// The condition of those in which it can't be made, and the error in words.
+    pub(crate) impossible: Option<(Document, String)>,
     pub(crate) how: How,
 }
 
@@ -117,6 +132,8 @@ impl GuardedWrite<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Changed {
     pub(crate) documents: u64,
+    /// How long the server was at work on them, without the lease and the commit.
+    took: Duration,
     /// Those that something follows from, as they were.
     before: Vec<RawDocumentBuf>,
 }
@@ -311,10 +328,11 @@ impl Runner {
     }
 
     async fn execute(&self, cx: &Cx<'_>, write: &GuardedWrite<'_>, past_validator: bool) -> Result<Changed> {
-        match write {
+        let began = Instant::now();
+        let changed = match write {
             GuardedWrite::Mark { step, mark, .. } => {
                 lease::mark(cx, step, mark).await?;
-                Ok(Changed::default())
+                Changed::default()
             }
             GuardedWrite::Batch {
                 change,
@@ -322,14 +340,21 @@ impl Runner {
                 documents,
                 ..
             } => match &change.how {
-                How::Pipeline(stages) => self.update_all(cx, change, filter, stages, past_validator).await,
+                How::Pipeline(stages) => {
+                    self.update_all(cx, change, filter, stages, past_validator)
+                        .await?
+                }
                 How::Each(update) => {
                     self.update_each(cx, change, documents, update, past_validator)
-                        .await
+                        .await?
                 }
-                How::Work(work) => self.work(cx, change, documents, work).await,
+                How::Work(work) => self.work(cx, change, documents, work).await?,
             },
-        }
+        };
+        Ok(Changed {
+            took: began.elapsed(),
+            ..changed
+        })
     }
 
     /// Executes work that lasts, while the lease is written in the background.
@@ -373,12 +398,19 @@ impl Runner {
         loop {
             let mut at = self.progress();
             if at.end.is_none() {
-                let (left, sample) = self.held(count(&self.odm, change)).await?;
+                // Behind a pass hardly any document needs the change, and one that does is asked for before they are counted.
+                let is_first = at.pass == 0;
+                if is_first {
+                    self.check_possible(change).await?;
+                } else if self.samples(change, &change.violations, 1).await?.is_empty() {
+                    return Ok(());
+                }
+                let left = self.held(count(&self.odm, change)).await?;
                 if left == 0 {
                     return Ok(());
                 }
                 if at.pass >= PASSES {
-                    return Err(self.still_needed(change, left, &sample).await?);
+                    return Err(self.still_needed(change, left).await?);
                 }
                 let Some(end) = self.last_id(&change.collection).await? else {
                     return Ok(());
@@ -397,6 +429,38 @@ impl Runner {
         }
     }
 
+    /// # Errors
+    /// [`Error::Step`] where the change can't be made in a document.
+    async fn check_possible(&self, change: &CollectionChange) -> Result<()> {
+        let Some((condition, words)) = &change.impossible else {
+            return Ok(());
+        };
+        match self.samples(change, condition, 1).await?.first() {
+            Some(id) => Err(Error::Step {
+                step: self.progress().step,
+                message: format!("the document of `{}` with _id {id}: {words}", change.collection),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The ids of a few documents that match.
+    async fn samples(
+        &self,
+        change: &CollectionChange,
+        condition: &Document,
+        number: i64,
+    ) -> Result<Vec<Bson>> {
+        let documents = self.odm.database().collection::<Document>(&change.collection);
+        let found = documents
+            .find(condition.clone())
+            .projection(doc! { "_id": 1 })
+            .limit(number)
+            .selection_criteria(PRIMARY);
+        let found: Vec<Document> = self.held(async { Ok(found.await?.try_collect().await?) }).await?;
+        Ok(found.iter().filter_map(|one| one.get("_id").cloned()).collect())
+    }
+
     /// Goes through the collection once.
     async fn pass(
         &self,
@@ -408,17 +472,9 @@ impl Runner {
         while let Some(end) = self.progress().end {
             let began = Instant::now();
             let documents = self.batch(change, meta, &end, batches).await?;
-            batches.took(began.elapsed(), self.greatest_batch());
-            self.pause(documents, began.elapsed()).await?;
+            self.pause(documents, began.elapsed(), batches).await?;
         }
         Ok(())
-    }
-
-    fn greatest_batch(&self) -> i64 {
-        match self.rate.load(Ordering::Relaxed) {
-            0 => GREATEST_AT_FULL_RATE,
-            _ => GREATEST_BATCH,
-        }
     }
 
     /// The next batch: where it ends, and its documents where a closure changes them.
@@ -441,6 +497,7 @@ impl Runner {
                     .find(range)
                     .projection(doc! { "_id": 1 })
                     .sort(doc! { "_id": 1 })
+                    .hint(by_id())
                     .limit(AHEAD)
                     .selection_criteria(PRIMARY)
                     .await?;
@@ -489,7 +546,10 @@ impl Runner {
             documents,
             progress: &next,
         };
+        let began = Instant::now();
         let changed = self.write(&write).await?;
+        let is_full_rate = self.rate.load(Ordering::Relaxed) == 0;
+        batches.took(changed.took, began.elapsed(), is_full_rate);
         let number = i64::try_from(changed.documents).unwrap_or(i64::MAX);
         self.set_progress(StepProgress {
             documents: next.documents.saturating_add(number),
@@ -525,6 +585,7 @@ impl Runner {
         Ok(Changed {
             documents: updated.modified_count,
             before,
+            ..Changed::default()
         })
     }
 
@@ -571,7 +632,11 @@ impl Runner {
         if documents > 0 {
             work(crate::Tx::new(self.odm.clone(), session.clone()), now).await?;
         }
-        Ok(Changed { documents, before })
+        Ok(Changed {
+            documents,
+            before,
+            ..Changed::default()
+        })
     }
 
     /// The documents that match, within the transaction.
@@ -648,7 +713,11 @@ impl Runner {
             .get("nModified")
             .and_then(|n| n.as_i32().map(i64::from).or(n.as_i64()));
         let documents = modified.and_then(|n| u64::try_from(n).ok()).unwrap_or_default();
-        Ok(Changed { documents, before })
+        Ok(Changed {
+            documents,
+            before,
+            ..Changed::default()
+        })
     }
 
     /// The error of a document that the server refused in a command of updates.
@@ -722,13 +791,15 @@ impl Runner {
             .find_one(doc! {})
             .projection(doc! { "_id": 1 })
             .sort(doc! { "_id": -1 })
+            .hint(by_id())
             .selection_criteria(PRIMARY)
             .await?;
         Ok(last.and_then(|last| last.get("_id").cloned()))
     }
 
     /// The error of documents that need the change after all passes. The next run begins anew with this change.
-    async fn still_needed(&self, change: &CollectionChange, left: u64, sample: &[Bson]) -> Result<Error> {
+    async fn still_needed(&self, change: &CollectionChange, left: u64) -> Result<Error> {
+        let sample = self.samples(change, &change.violations, SAMPLES).await?;
         let at = StepProgress {
             pass: 0,
             from: None,
@@ -754,20 +825,25 @@ impl Runner {
     }
 
     /// Waits as the rate demands, and for replicas that are behind.
-    async fn pause(&self, documents: u64, took: Duration) -> Result<()> {
+    async fn pause(&self, documents: u64, took: Duration, batches: &mut Batches) -> Result<()> {
         let rate = self.rate.load(Ordering::Relaxed);
         let pause = match u64::try_from(rate) {
-            // By default it rests for three quarters of the time that a batch takes.
-            Err(_) => took.mul_f64(0.75),
+            Err(_) => took.mul_f64(REST),
             Ok(0) => Duration::ZERO,
             Ok(rate) => Duration::from_secs_f64(documents as f64 / rate as f64).saturating_sub(took),
         };
-        if !pause.is_zero() {
+        let pause = pause + batches.owed_pause;
+        batches.owed_pause = pause;
+        if rate == 0 {
+            batches.owed_pause = Duration::ZERO;
+        } else if pause >= SHORTEST_PAUSE {
+            let began = Instant::now();
             self.held(async {
                 tokio::time::sleep(pause).await;
                 Ok(())
             })
             .await?;
+            batches.owed_pause = pause.saturating_sub(began.elapsed());
         }
         {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -841,10 +917,17 @@ impl StepProgress {
     }
 }
 
+/// The index of `_id`.
+fn by_id() -> Hint {
+    Hint::Keys(doc! { "_id": 1 })
+}
+
 /// The batches of a pass.
 struct Batches {
-    /// The number of documents that a batch goes through, with which it lasts about [`BATCH_TIME`].
+    /// The number of documents that a batch goes through, by the time that the ones before have taken.
     size: i64,
+    /// The time for which the run is still to rest.
+    owed_pause: Duration,
     /// The next ids, where the server changes the documents.
     ids: VecDeque<Bson>,
 }
@@ -853,56 +936,62 @@ impl Default for Batches {
     fn default() -> Batches {
         Batches {
             size: FIRST_BATCH,
+            owed_pause: Duration::ZERO,
             ids: VecDeque::new(),
         }
     }
 }
 
 impl Batches {
-    fn took(&mut self, time: Duration, greatest: i64) {
-        let size = if time > BATCH_TIME {
-            self.size / 2
+    /// Chooses the size of the next batch: the server was at work on this one for `work`, of `all` with the lease and the commit.
+    fn took(&mut self, work: Duration, all: Duration, is_full_rate: bool) {
+        let (aim, greatest) = if is_full_rate {
+            (BATCH_TIME, GREATEST_AT_FULL_RATE)
         } else {
-            self.size.saturating_mul(2)
+            (
+                all.saturating_sub(work).clamp(SHORT_BATCH_TIME, BATCH_TIME),
+                GREATEST_BATCH,
+            )
         };
-        self.size = size.clamp(SMALLEST_BATCH, greatest);
+        let times = aim.as_secs_f64() / work.as_secs_f64().max(1e-6);
+        let size = self.size as f64 * times.clamp(0.5, 2.0);
+        self.size = (size as i64).clamp(SMALLEST_BATCH, greatest);
     }
 }
 
-/// How many documents need a change, and the ids of a few.
-pub(crate) async fn count(odm: &Odm, change: &CollectionChange) -> Result<(u64, Vec<Bson>)> {
+/// How many documents need a change.
+pub(crate) async fn count(odm: &Odm, change: &CollectionChange) -> Result<u64> {
     let documents = odm.database().collection::<Document>(&change.collection);
-    let number = documents.count_documents(change.violations.clone()).await?;
-    if number == 0 {
-        return Ok((0, Vec::new()));
-    }
-    let found = documents
-        .find(change.violations.clone())
-        .projection(doc! { "_id": 1 })
-        .limit(5)
-        .await?;
-    let found: Vec<Document> = found.try_collect().await?;
-    Ok((
-        number,
-        found.iter().filter_map(|one| one.get("_id").cloned()).collect(),
-    ))
+    let counted = documents.count_documents(change.violations.clone());
+    Ok(counted.selection_criteria(PRIMARY).await?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_batch_becomes_smaller_where_it_lasts_too_long() {
+    /// The size of batches after some on which the server was at work for so many microseconds a document, with so many milliseconds for the
+    /// lease and the commit.
+    fn size_after(document: u64, rest: u64, is_full_rate: bool) -> i64 {
         let mut batches = Batches::default();
-        for _ in 0..10 {
-            batches.took(Duration::from_millis(10), GREATEST_BATCH);
-        }
-        assert_eq!(batches.size, GREATEST_BATCH);
         for _ in 0..20 {
-            batches.took(Duration::from_secs(2), GREATEST_BATCH);
+            let work = Duration::from_micros(document * batches.size.unsigned_abs());
+            batches.took(work, work + Duration::from_millis(rest), is_full_rate);
         }
-        assert_eq!(batches.size, SMALLEST_BATCH);
+        batches.size
+    }
+
+    #[test]
+    fn a_batch_becomes_as_large_as_its_time_allows() {
+        assert_eq!(size_after(10, 1, true), GREATEST_AT_FULL_RATE);
+        assert!((240..=250).contains(&size_after(1_000, 1, true)));
+        assert!((190..=200).contains(&size_after(10, 1, false)));
+        // A commit that waits for replicas: half of the time is work.
+        assert!((990..=1_000).contains(&size_after(10, 10, false)));
+        assert_eq!(size_after(10, 200, false), GREATEST_BATCH);
+        for is_full_rate in [true, false] {
+            assert_eq!(size_after(100_000, 1, is_full_rate), SMALLEST_BATCH);
+        }
     }
 
     #[test]

@@ -278,11 +278,13 @@ impl Step {
                 let admin = odm.database().client().database("admin");
                 runner
                     .held(async { Ok(admin.run_command(rename).await.map(drop)?) })
-                    .await
+                    .await?;
+                runner.confirm().await
             }
             ChangeKind::DropCollection => {
                 let dropped = odm.database().collection::<Document>(&change.collection);
-                runner.held(async { Ok(dropped.drop().await?) }).await
+                runner.held(async { Ok(dropped.drop().await?) }).await?;
+                runner.confirm().await
             }
             // The run makes changes about the models when the last step of the list has ended.
             ChangeKind::Models(_) | ChangeKind::Field(_) | ChangeKind::Documents { .. } => Ok(()),
@@ -312,12 +314,14 @@ impl StepChange {
                 collection: self.collection,
                 words: self.words,
                 violations: change.violations(),
+                impossible: change.impossible(),
                 how: How::Pipeline(change.pipeline()),
             }),
             ChangeKind::Documents { violations, how } => Ok(CollectionChange {
                 collection: self.collection,
                 words: self.words,
                 violations,
+                impossible: None,
                 how,
             }),
             _ => Err(Box::new(self)),
@@ -341,7 +345,7 @@ impl StepChange {
                 return Ok(planned);
             }
         };
-        let (documents, _) = run::count(odm, &change).await?;
+        let documents = run::count(odm, &change).await?;
         planned.documents = Some(documents);
         if !samples || documents == 0 {
             return Ok(planned);
@@ -515,7 +519,8 @@ impl<'s> StepCollection<'s> {
     ///
     /// # Cost
     /// A count, in which the server reads the collection. For every batch, which has 20 to 2,000 documents (10,000 at the full rate), one round trip for the lease, one for
-    /// the update, and one for the commit; for every 50,000 documents one for their ids. At the end one more count.
+    /// the update, and one for the commit; for every 50,000 documents one for their ids. At the end one that asks for
+    /// a document which still needs the change.
     pub async fn add(&self, path: impl Into<String>, value: impl Into<Bson>) -> Result<()> {
         self.field(FieldChange::Add {
             path: path.into(),
@@ -524,8 +529,8 @@ impl<'s> StepCollection<'s> {
         .await
     }
 
-    /// Renames a field, in documents and in the items of arrays; or moves it to another place, which does not lead through arrays. A value
-    /// that is there under the new name stays: a program of the new version has written it.
+    /// Renames a field, in documents and in the items of arrays; or moves it to another place in the document. A value that is
+    /// there under the new name stays: a program of the new version has written it.
     ///
     /// ```
     /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
@@ -536,10 +541,10 @@ impl<'s> StepCollection<'s> {
     /// ```
     ///
     /// # Errors
-    /// As [`add`](StepCollection::add).
+    /// As [`add`](StepCollection::add); [`Error::Step`] before the first change where a field would be moved out of an array or into one.
     ///
     /// # Cost
-    /// As [`add`](StepCollection::add).
+    /// As [`add`](StepCollection::add). Before a move, one more round trip looks for such arrays.
     pub async fn rename(&self, from: impl Into<String>, to: impl Into<String>) -> Result<()> {
         self.field(FieldChange::Rename {
             from: from.into(),

@@ -217,6 +217,48 @@ mod refused {
         }
     }
 
+    mod m0001_out_of_an_array {
+        use super::*;
+
+        pub async fn up(step: &Step) -> odm::Result<()> {
+            step.collection("things").rename("b.m", "n.o").await
+        }
+    }
+
+    /// Nothing is moved, in any document.
+    #[odm_tests::test]
+    fn a_move_through_an_array_is_refused_with_the_document() {
+        with_db(async |t| {
+            let things = t.db.collection::<Doc>("things");
+            let plain = [
+                doc! { "_id": 1, "b": { "m": 1 } },
+                doc! { "_id": 2, "b": [{ "x": 1 }] },
+            ];
+            let through = [
+                doc! { "_id": 3, "b": [{ "x": 1 }, { "m": 1 }] },
+                doc! { "_id": 3, "b": { "m": 1 }, "n": [{ "p": 1 }] },
+            ];
+            let steps = || odm::migrations![m0001_out_of_an_array];
+            for one in through {
+                let all: Vec<Doc> = plain.iter().chain([&one]).cloned().collect();
+                things.delete_many(doc! {}).await.unwrap();
+                things.insert_many(&all).await.unwrap();
+                let error = odm(&t).migrate(steps()).up().await.unwrap_err();
+                let expected = "`b.m` can't be moved to `n.o` where `b` or `n` is an array";
+                assert!(error.to_string().contains(expected), "{error}");
+                assert!(error.to_string().contains("of `things` with _id 3"), "{error}");
+                assert_eq!(stored(&t, "things").await, all);
+                let in_memory = steps().in_memory(0, HashMap::from([("things".to_owned(), all)]));
+                assert!(in_memory.unwrap_err().contains(expected));
+            }
+            // The field is in no array any more: the next run goes on.
+            things.delete_one(doc! { "_id": 3 }).await.unwrap();
+            let in_memory = steps().in_memory(0, HashMap::from([("things".to_owned(), plain.to_vec())]));
+            odm(&t).migrate(steps()).up().await.unwrap();
+            assert_eq!(stored(&t, "things").await, in_memory.unwrap()["things"]);
+        });
+    }
+
     #[odm_tests::test]
     fn a_path_that_no_field_has_is_refused() {
         with_db(async |t| {
