@@ -163,7 +163,7 @@ pub struct Shape {
     pub numbers: Option<(f64, f64)>,
 }
 
-/// What is left of the limit of paths.
+/// The rest of the limit of paths.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Budget {
     paths: usize,
@@ -228,7 +228,7 @@ impl Shape {
     fn add_fields(&mut self, document: &RawDocument, budget: &mut Budget) {
         self.kinds[Kind::Object as usize] += 1;
         let mut number = 0;
-        // What is no BSON ends a document early: the server checks what it stores.
+        // Bytes that are no BSON end a document early: the server checks what it stores.
         for (name, value) in document.iter().flatten() {
             number += 1;
             let name: &str = name.as_ref();

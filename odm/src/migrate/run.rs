@@ -832,10 +832,10 @@ impl Runner {
             Ok(0) => Duration::ZERO,
             Ok(rate) => Duration::from_secs_f64(documents as f64 / rate as f64).saturating_sub(took),
         };
-        let pause = pause + batches.owed_pause;
-        batches.owed_pause = pause;
+        let pause = pause + batches.pause_left;
+        batches.pause_left = pause;
         if rate == 0 {
-            batches.owed_pause = Duration::ZERO;
+            batches.pause_left = Duration::ZERO;
         } else if pause >= SHORTEST_PAUSE {
             let began = Instant::now();
             self.held(async {
@@ -843,7 +843,7 @@ impl Runner {
                 Ok(())
             })
             .await?;
-            batches.owed_pause = pause.saturating_sub(began.elapsed());
+            batches.pause_left = pause.saturating_sub(began.elapsed());
         }
         {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -927,7 +927,7 @@ struct Batches {
     /// The number of documents that a batch goes through, by the time that the ones before have taken.
     size: i64,
     /// The time for which the run is still to rest.
-    owed_pause: Duration,
+    pause_left: Duration,
     /// The next ids, where the server changes the documents.
     ids: VecDeque<Bson>,
 }
@@ -936,7 +936,7 @@ impl Default for Batches {
     fn default() -> Batches {
         Batches {
             size: FIRST_BATCH,
-            owed_pause: Duration::ZERO,
+            pause_left: Duration::ZERO,
             ids: VecDeque::new(),
         }
     }

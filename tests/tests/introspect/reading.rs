@@ -1,4 +1,4 @@
-//! What is read of a database, and that nothing is written.
+//! A database is read, and nothing is written to it.
 
 use mongodb::bson::{Bson, Document, doc, oid::ObjectId};
 use odm_introspect::design::{Collection, CollectionKind};

@@ -19,7 +19,7 @@ async fn measured(t: &TestDb, set: &str) -> Vec<Score> {
     scores
 }
 
-/// What holds of each set.
+/// The thresholds of each set.
 fn assert_thresholds(set: &str, scores: &[Score]) {
     let mut below = Vec::new();
     for score in scores {

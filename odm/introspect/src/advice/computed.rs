@@ -52,7 +52,7 @@ pub fn wrong_computed(design: &Design) -> Vec<Advice> {
     all
 }
 
-/// What a computed value should be, in words.
+/// The value that a computed field should have, in words.
 fn what(computed: &Computed, by: Option<&Reference>) -> String {
     let of = |at: usize| computed.of.get(at).map_or("a field", String::as_str);
     let children = by.map_or("the documents", |reference| reference.from.collection.as_str());
@@ -200,7 +200,7 @@ fn mend_subset(design: &Design, subset: &Subset, reference: &Reference) -> Remed
         .and_then(|collection| collection.root.at(path));
     let items = array.and_then(|array| array.items.as_deref());
     let source = design.collection(&reference.from.collection);
-    // What the elements repeat of the children.
+    // The fields that the elements repeat of the children.
     let fields: Vec<String> = items
         .into_iter()
         .flat_map(|items| &items.fields)

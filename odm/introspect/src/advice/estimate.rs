@@ -9,9 +9,9 @@ const TEXT: f64 = 20.0;
 const BINARY: f64 = 64.0;
 /// A key of a map: their lengths are not measured.
 const KEY: f64 = 12.0;
-/// What an element of an array has beside its value: its type, its position as text, and a NUL.
+/// The bytes that an element of an array has beside its value: its type, its position as text, and a NUL.
 const ELEMENT: f64 = 4.0;
-/// What a document or an array has beside its content: its length and a NUL.
+/// The bytes that a document or an array has beside its content: its length and a NUL.
 const FRAME: f64 = 5.0;
 
 /// The mean number of bytes of a value, over those that are there.

@@ -7,7 +7,7 @@ use super::{estimate, names};
 use crate::design::{Collection, CollectionKind, Design, Field};
 use crate::kind::Kind;
 
-/// What the server stores at most.
+/// The greatest size of a document on the server, in bytes.
 const LIMIT: f64 = 16.0 * 1024.0 * 1024.0;
 /// A document of this size reaches the limit when it doubles once more.
 const NEAR: u64 = 8 * 1024 * 1024;

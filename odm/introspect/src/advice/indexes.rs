@@ -10,7 +10,7 @@ use bson::Bson;
 /// Where other indexes of the collection were used so often, the application has run.
 const USED: i64 = 100;
 
-/// What an entry of an index has beside its key.
+/// The bytes that an entry of an index has beside its key.
 const ENTRY: f64 = 12.0;
 
 /// The direction of an index in a field, where it is ordinary.
@@ -41,7 +41,7 @@ pub fn is_set(index: &Index, option: &str) -> bool {
     }
 }
 
-/// What a query finds by it depends on more than its fields.
+/// Whether queries by an index depend on more than its fields.
 pub fn is_partial(index: &Index) -> bool {
     index.options.contains_key("partialFilterExpression")
 }
@@ -66,7 +66,7 @@ pub fn at<'a>(collection: &'a Collection, key: &str) -> Option<&'a Field> {
     found
 }
 
-/// What an index costs, whether it is used or not.
+/// The cost of an index, whether it is used or not.
 fn kept(collection: &Collection, index: &Index) -> String {
     format!(
         "Each insert and deletion writes it, and each update of its fields; with {} it takes about {} of disk and cache.",

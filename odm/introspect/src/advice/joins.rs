@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 /// Of this many values a join costs more than a copy of each.
 const JOINED: u64 = 50;
 
-/// What is longer is read where it is shown.
+/// Longer texts are read where they are shown.
 const SMALL: u64 = 64;
 
 /// Below, a reference may be none.
 const EVIDENT: f64 = 0.5;
-/// What a copy takes beside its text: its name and frame.
+/// The bytes that a copy takes beside its text: its name and frame.
 const COPIED: f64 = 12.0;
 /// A copy that is seldom stale is one that is kept.
 const KEPT: f64 = 0.02;

@@ -1,11 +1,11 @@
-//! What an advice is.
+//! The parts of an advice.
 
 use super::remedy::Remedy;
 use super::words;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What an advice is about.
+/// The subject of an advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -122,7 +122,7 @@ pub struct Advice {
     pub path: String,
     /// Other places of which the same holds, as *collection.path*.
     pub also: Vec<String>,
-    /// What was found, as a sentence with the figure.
+    /// The finding, as a sentence with the figure.
     pub finding: String,
     /// What it costs, as a sentence.
     pub cost: String,

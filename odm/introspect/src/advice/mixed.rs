@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// A kind with a smaller share was written by an exception, not by design.
 const EXCEPTION: f64 = 0.25;
 
-/// What the kinds of a field are taken for: numbers of all kinds are numbers.
+/// The kinds of a field as they are compared: numbers of all kinds are numbers.
 fn class(kind: Kind) -> &'static str {
     match kind {
         Kind::Int | Kind::Long | Kind::Double => "number",

@@ -15,7 +15,7 @@ const DANGLING: f64 = 0.1;
 const COVERED: f64 = 0.8;
 /// Fewer documents show no rule.
 const DOCUMENTS: u64 = 20;
-/// What is larger is not read with each document.
+/// Larger parts are not read with each document.
 const TOGETHER: f64 = 64.0 * 1024.0;
 /// More parts than these are no few.
 const FEW: u64 = 20;

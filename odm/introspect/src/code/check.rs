@@ -8,7 +8,7 @@ use bson::{RawBsonRef, RawDocument};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is wrong with a value.
+/// The fault of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// It is of another kind than the type reads and writes.
@@ -36,7 +36,7 @@ pub struct Fault {
     pub collection: String,
     /// The path of the value.
     pub path: String,
-    /// What is wrong.
+    /// The fault.
     pub wrong: Wrong,
     /// The type that is declared.
     pub declared: String,
@@ -75,7 +75,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What the types do with a document.
+/// How the types read and write a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// The values that would not be read, or be written back differently.
@@ -374,7 +374,7 @@ pub fn widen(design: &mut Design, fault: &Fault) -> bool {
         }
         Wrong::Kind(kind) => {
             if field.kinds.contains_key(&kind) {
-                // What is known, and can't be read nevertheless.
+                // The kind is known, and its value can't be read nevertheless.
                 return false;
             }
             *field.kinds.entry(kind).or_default() += 1;

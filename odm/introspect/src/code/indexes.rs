@@ -5,7 +5,7 @@ use super::model::{Is, Key, Member, Models, Plain, Type};
 use crate::design::{Collection, CollectionKind, Index};
 use bson::{Bson, Document};
 
-/// What is said of a collection.
+/// The attributes and comments of a collection.
 #[derive(Debug, Default)]
 pub struct Said {
     /// Options of `#[document(…)]`.

@@ -47,7 +47,7 @@ impl Links {
         self.copies.get(&key(collection, path))
     }
 
-    /// What is said of a field.
+    /// The attributes and comments of a field.
     pub fn remarks(&self, collection: &str, path: &str) -> &[String] {
         self.remarks
             .get(&key(collection, path))
@@ -196,7 +196,7 @@ impl Links {
         }
     }
 
-    /// What is computed, subsets and buckets: their attributes need the children's own, so that they are remarks.
+    /// Computed fields, subsets and buckets: their attributes need the children's own, so that they are remarks.
     fn derived(&mut self, design: &Design) {
         for computed in &design.computed {
             let of = computed.of.join("`, `");
@@ -333,7 +333,7 @@ fn makes_unique(index: &Index, path: &str) -> bool {
         && index.options.keys().all(|name| plain(name))
 }
 
-/// What the reference is declared as, or why it is not.
+/// The declaration of a reference, or the reason why it has none.
 fn target(design: &Design, reference: &Reference) -> Result<Target, String> {
     let (from, to) = (&reference.from, &reference.to);
     let ([path], [to_path]) = (from.paths.as_slice(), to.paths.as_slice()) else {

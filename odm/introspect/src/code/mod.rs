@@ -35,12 +35,12 @@ pub fn models(design: &Design) -> Models {
     build::models(design)
 }
 
-/// What the types do with a document of a collection: see [`check`](check::check).
+/// How the types read and write a document of a collection: see [`check`](check::check).
 pub fn check(models: &Models, collection: &str, document: &RawDocument) -> Checked {
     check::check(models, collection, document)
 }
 
-/// What is done with each document.
+/// The function that each document is given to.
 pub type Each<'e> = &'e mut (dyn FnMut(&RawDocument) + Send);
 
 /// The design with types that read each of these documents, as far as there are such types. The first pass of `documents` gives the order

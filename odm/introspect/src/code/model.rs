@@ -50,7 +50,7 @@ pub struct Named {
     pub is: Is,
 }
 
-/// What a type is.
+/// The form of a type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Is {
     /// A struct of named fields.
@@ -156,7 +156,7 @@ pub enum Type {
     Ref(Target),
 }
 
-/// What an array or a map holds.
+/// The content of an array or a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Many {
     /// The type of an item.
@@ -169,7 +169,7 @@ pub struct Many {
     pub key: u64,
 }
 
-/// What a reference refers to.
+/// The target of a reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The collection, as an index of [`Models::collections`].
@@ -279,7 +279,7 @@ impl Presence {
         self.missing && self.null
     }
 
-    /// What holds of two.
+    /// The options of both.
     pub fn or(self, other: Self) -> Self {
         Self {
             missing: self.missing || other.missing,

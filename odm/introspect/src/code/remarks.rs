@@ -1,4 +1,4 @@
-//! What is said above structs and fields: figures, and what was left open.
+//! The comments above structs and fields: figures, and what was left open.
 
 use super::model::Type;
 use crate::design::{Collection, Field, Variants};

@@ -165,7 +165,7 @@ fn of_objects(
     let tried: Vec<_> = rows.iter().step_by(step).collect();
     let mut formulas = candidates(&tried, &rows, &names);
     formulas.retain(|formula| {
-        // What an embedded document says alone is found there.
+        // A formula of one embedded document is found there.
         let within = |at: &usize| names[*at].split_once('.').map(|(first, _)| first.to_owned());
         let first = within(&formula.result);
         if first.is_some() && formula.of.iter().all(|at| within(at) == first) {

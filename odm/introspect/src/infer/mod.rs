@@ -31,7 +31,7 @@ use kept::Kept;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// What the first pass makes of the documents of a collection.
+/// The first pass over the documents of a collection.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Pass {
     shape: Shape,
@@ -74,7 +74,7 @@ pub async fn introspect(source: &Source) -> Result<Design> {
             .gather(&facts, &mut |pass: &mut Pass, document| pass.add(document))
             .await?;
         let mut pass = gathered.made;
-        // What odm itself keeps in a document is no field of it.
+        // A field of the library itself is none of the design.
         pass.shape.fields.shift_remove("_odm");
         facts.read = gathered.read;
         facts.sizes = pass.sizes.spread();
@@ -139,7 +139,7 @@ pub async fn introspect(source: &Source) -> Result<Design> {
     Ok(design)
 }
 
-/// Takes out what is a value of a document, and no figure.
+/// Takes out the values of documents; figures stay.
 fn hide(design: &mut Design) {
     fn of_field(field: &mut Field) {
         field.numbers = None;

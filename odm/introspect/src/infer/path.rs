@@ -19,7 +19,7 @@ pub(super) enum Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Path(Vec<Step>);
 
-/// What is at a path.
+/// A value or a key at a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found<'a> {
     /// A value.

@@ -50,7 +50,7 @@ fn subset(
     children: &[&RawDocument],
 ) -> Option<Subset> {
     let items = array.items.as_deref()?;
-    // What an item has of a child.
+    // The fields that an item has of a child.
     let shared: Vec<&str> = items
         .fields
         .iter()

@@ -161,7 +161,7 @@ fn hash_at(document: &bson::RawDocument, path: &Path, column: &Column<'_>) -> Op
     key_of(&path.first(document)?, column.class, column.is_hex).map(|value| value.hash())
 }
 
-/// What is found as a key of its class: the text of an ObjectId is one, where the column has such texts.
+/// A found value as a key of its class: the text of an ObjectId is one, where the column has such texts.
 pub(super) fn key_of(found: &Found<'_>, class: Class, is_hex: bool) -> Option<Value> {
     let value = match found {
         Found::Value(value) => Value::of(value)?,

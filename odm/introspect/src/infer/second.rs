@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 /// For each reference by its number, the positions of the holders of each target, by the hash of its key.
 pub(super) type Holders = HashMap<usize, HashMap<u64, Vec<usize>>>;
 
-/// What the second pass finds.
+/// The result of the second pass.
 #[derive(Debug, Default)]
 pub(super) struct Second {
     pub(super) copies: Vec<Copied>,

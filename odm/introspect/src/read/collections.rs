@@ -1,4 +1,4 @@
-//! What the server says of its collections: their kinds, counts, options and indexes.
+//! Collections as the server lists them: their kinds, counts, options and indexes.
 
 use super::source::{Source, code, failed, is_refused, selection};
 use crate::design::{Collection, CollectionKind, Index};

@@ -14,10 +14,10 @@ const PAUSE: u32 = 20;
 /// How many documents are read between two looks at the clock.
 const STEP: u64 = 64;
 
-/// What a pass has gathered.
+/// The result of a pass.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Gathered<S> {
-    /// What was made of the documents.
+    /// The value that was made of the documents.
     pub made: S,
     /// The number of documents that were read.
     pub read: u64,

@@ -1,4 +1,4 @@
-//! What is read, and of which database.
+//! A database that is read, and how.
 
 use super::again::Ids;
 use super::state::State;
@@ -15,17 +15,17 @@ use std::time::Duration;
 /// The number of documents of each collection that are read by default.
 pub const SAMPLE: u64 = 10_000;
 
-/// Is told how far a pass is: the collection, the documents that were read, and their expected number.
+/// Called with the progress of a pass: the collection, the documents that were read, and their expected number.
 pub type Progress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
 
-/// What is read of a database.
+/// How a database is read.
 #[derive(Clone)]
 pub struct ReadOptions {
     /// The number of documents of each collection that are read, chosen at random; `None` reads all.
     pub sample: Option<u64>,
     /// Whether values may be in the result.
     pub values: bool,
-    /// Is told how far a pass is, some ten times a second.
+    /// Called with the progress of a pass, some ten times a second.
     pub progress: Option<Progress>,
     /// The file that says how far a reading of all documents has come, for one that is interrupted. It has the figures of what was
     /// read, with some values.
@@ -92,7 +92,7 @@ impl Source {
         self.db.name()
     }
 
-    /// What is read.
+    /// How it is read.
     pub fn options(&self) -> &ReadOptions {
         &self.options
     }

@@ -102,7 +102,7 @@ impl State {
         }
     }
 
-    /// What was made of a collection that was read to its end.
+    /// The result of a collection that was read to its end.
     pub(super) fn finished<T: DeserializeOwned>(&self, collection: &str) -> Result<Option<T>> {
         let Some((begin, length)) = self.lines.get(collection) else {
             return Ok(None);
@@ -114,12 +114,12 @@ impl State {
                 file.take(*length).read_to_end(&mut line)
             })
             .with_context(|| self.refused())?;
-        // What a program of another build has made is made anew.
+        // The result of another build is made anew.
         let whole: Option<Whole<T>> = serde_json::from_slice(&line).ok();
         Ok(whole.map(|whole| whole.gathered))
     }
 
-    /// What was made of a collection that was being read.
+    /// The result, so far, of a collection that was being read.
     pub(super) fn running<T: DeserializeOwned>(&self, collection: &str) -> Option<T> {
         let file = File::open(&self.part).ok()?;
         let whole: Whole<T> = serde_json::from_reader(BufReader::new(file)).ok()?;

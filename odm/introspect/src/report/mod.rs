@@ -1,4 +1,4 @@
-//! What is shown of a design and of the advice on it: as JSON, on the terminal, and as a page.
+//! Reports of a design and of the advice on it: as JSON, on the terminal, and as a page.
 
 mod diagram;
 pub mod html;

@@ -65,7 +65,7 @@ fn index(index: &Index) -> Vec<String> {
     if index.unique {
         options.push("unique");
     }
-    // What a filter compares with is a value: its name is enough.
+    // A filter compares with values: its name is enough.
     options.extend(
         index
             .options

@@ -1,11 +1,11 @@
-//! What the terminal shows: short, the worst and the surest first.
+//! The text for the terminal: short, the worst and the surest first.
 
 use crate::advice::words::{bytes, count, counted, documents, place};
 use crate::advice::{Advice, Severity};
 use crate::design::{Design, Reference};
 use std::fmt::Write;
 
-/// So many are shown with what mends them; of the others the finding.
+/// The number of advices that are shown with their remedy; of the others the finding is shown.
 const ADVICE: usize = 8;
 /// More is read in a file.
 const FINDINGS: usize = 40;

@@ -15,11 +15,11 @@ pub struct Score {
     pub name: &'static str,
     /// The number of what is true.
     pub truth: usize,
-    /// What is true and was found.
+    /// The true entries that were found.
     pub right: usize,
-    /// What is true and was not found.
+    /// The true entries that were not found.
     pub missed: Vec<String>,
-    /// What was found and is not true.
+    /// The entries that were found and are not true.
     pub wrong: Vec<String>,
     /// Whether what was found and is not in the truth may be true: of these the truth lists some.
     pub open: bool,

@@ -257,7 +257,7 @@ fn copies<'a>(design: &'a Design, truth: &'a Value, matched: &Matched<'a>) -> (S
             "{} of {by}: {} (equal {}, stale {}, {} distinct): {}",
             copy.path, copy.from, copy.equal, copy.stale, copy.distinct, copy.evidence
         );
-        // What is said to prove little is no claim.
+        // A copy that proves little, as the design says, is no claim.
         if copy.weak || copy.distinct < FEW {
             weak.wrong.push(what);
         } else {

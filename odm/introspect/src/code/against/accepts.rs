@@ -1,11 +1,11 @@
-//! What a written type reads.
+//! The values that a written type reads.
 
 use super::attribute::ident_text;
 use super::source::{Form, Source};
 use crate::kind::Kind;
 use std::collections::BTreeSet;
 
-/// What a type reads.
+/// The values that a type reads.
 #[derive(Clone, Debug, Default)]
 pub struct Accepts {
     /// The kinds of values; `None` where it is not known, or any.
@@ -14,7 +14,7 @@ pub struct Accepts {
     pub is_optional: bool,
     /// The written type that it is, or that is in it.
     pub named: Option<String>,
-    /// What an array or a map holds.
+    /// The content of an array or a map.
     pub items: Option<syn::Type>,
     /// Whether `items` are those of a map.
     pub is_map: bool,
@@ -24,7 +24,7 @@ pub struct Accepts {
 const DEPTH: u32 = 32;
 
 impl Source {
-    /// What a type reads.
+    /// The values that a type reads.
     pub fn accepts(&self, ty: &syn::Type) -> Accepts {
         self.accepts_at(ty, DEPTH)
     }

@@ -75,7 +75,7 @@ pub struct Comparison<'a> {
     pub models: Models,
     /// What differs.
     pub differences: Vec<Difference>,
-    /// What is changed.
+    /// The change.
     pub changes: Vec<Change>,
     /// The written types that those of the model are.
     pub names: BTreeMap<usize, String>,

@@ -11,7 +11,7 @@ const CHANGES: usize = 4_000;
 /// A change of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What is replaced; empty where something is inserted.
+    /// The text that is replaced; empty where something is inserted.
     pub at: Range<usize>,
     /// What stands there then.
     pub text: String,

@@ -35,7 +35,7 @@ pub struct Written {
     pub indexes: Vec<Vec<(String, String)>>,
 }
 
-/// What a written type is.
+/// The form of a written type.
 #[derive(Debug)]
 pub enum Form {
     /// A struct with named fields.

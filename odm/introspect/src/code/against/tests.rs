@@ -27,7 +27,7 @@ pub struct Article {
     pub word_count: i32,
     pub author: Writer,
     pub state: State,
-    // Nobody knows what this was.
+    // Written by the first program.
     pub legacy: Option<String>,
     #[embed(max = 10)]
     pub tags: Vec<String>
@@ -66,7 +66,7 @@ fn index(keys: bson::Document) -> Index {
     }
 }
 
-/// What the structs declare.
+/// The structs that are there.
 fn design() -> Design {
     let mut state = field("state", &[(Kind::String, 10)], 10);
     state.enumeration = true;
@@ -175,7 +175,7 @@ fn an_added_field_is_in_the_patch_and_the_comments_stay() {
 +    pub read_time: Option<f64>,
      pub author: Writer,
      pub state: State,
-     // Nobody knows what this was.
+     // Written by the first program.
 "
     );
     let (text, again) = follow(folder.path(), &design);
@@ -284,7 +284,7 @@ fn what_is_gone_and_what_is_not_declared_is_said() {
         "{text}"
     );
     assert!(
-        text.contains("    // Nobody knows what this was.\n    // None of 10 documents has this field.\n    pub legacy: Option<String>,\n"),
+        text.contains("    // Written by the first program.\n    // None of 10 documents has this field.\n    pub legacy: Option<String>,\n"),
         "{text}"
     );
     let list = std::fs::read_to_string(folder.path().join("mod.rs")).unwrap();
