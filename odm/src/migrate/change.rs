@@ -357,9 +357,10 @@ fn move_field(document: &mut Document, from: &str, to: &str) -> Result<(), Strin
             .any(|path| matches!(at(document, path), Some(Bson::Array(_))))
     };
     if leads_through_array(from) || leads_through_array(to) {
-        return match is_in(document, from) {
-            true => Err(through_arrays(from, to)),
-            false => Ok(()),
+        return if is_in(document, from) {
+            Err(through_arrays(from, to))
+        } else {
+            Ok(())
         };
     }
     let Some(value) = at(document, from).cloned() else {

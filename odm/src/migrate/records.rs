@@ -160,7 +160,7 @@ pub struct MigrationStatus {
     pub problems: Vec<String>,
     /// The step that is applied now, or was interrupted.
     pub running: Option<RunningStep>,
-    /// How many documents a second a run changes at most; `None`: by default it rests for three quarters of the time that it works.
+    /// How many documents a second a run changes at most; `None`: by default it rests for a quarter of the time that it works.
     pub rate: Option<u64>,
 }
 
@@ -447,8 +447,9 @@ impl Migrating {
         self
     }
 
-    /// How many documents a second a run changes at most, `Some(0)` without a pause; `None` is the default, by which it rests for three
-    /// quarters of the time that it works. A run that is under way takes it up with its next batch.
+    /// How many documents a second a run changes at most, `Some(0)` without a pause; `None` is the default, by which it rests for a
+    /// quarter of the time that it works, and its batches are small, since writes of other programs may wait for one. A run that is under way
+    /// takes the rate up with its next batch.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -570,7 +571,7 @@ impl Migrating {
     /// [`Error::Driver`]. The next run goes on there.
     ///
     /// # Cost
-    /// One round trip where nothing is open; else four for the lease and the list, two for each step, and those of its changes: see
+    /// One round trip where nothing is open; else five for the lease and the list, eight for each step, and those of its changes: see
     /// [`StepCollection::add`](crate::migrate::StepCollection::add).
     ///
     /// # Example

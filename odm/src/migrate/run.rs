@@ -39,7 +39,7 @@ const GREATEST_BATCH: i64 = 2_000;
 const GREATEST_AT_FULL_RATE: i64 = 10_000;
 
 /// The number of ids that are read at a time.
-const AHEAD: i64 = 50_000;
+const AHEAD: u32 = 50_000;
 
 /// How many documents an error names.
 const SAMPLES: i64 = 5;
@@ -49,10 +49,10 @@ const BATCH_TIME: Duration = Duration::from_millis(250);
 
 /// The same of other runs, since writes of other programs may wait for a batch. Where the lease and the commit take longer, it is as long as
 /// they are, so that at least half of the time is work.
-const SHORT_BATCH_TIME: Duration = Duration::from_millis(2);
+const SHORT_BATCH_TIME: Duration = Duration::from_millis(3);
 
 /// How long a run rests by default, for the time that it works.
-const REST: f64 = 0.75;
+const REST: f64 = 0.25;
 
 /// Shorter pauses are made together: a timer is no finer.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -498,7 +498,8 @@ impl Runner {
                     .projection(doc! { "_id": 1 })
                     .sort(doc! { "_id": 1 })
                     .hint(by_id())
-                    .limit(AHEAD)
+                    .limit(i64::from(AHEAD))
+                    .batch_size(AHEAD)
                     .selection_criteria(PRIMARY)
                     .await?;
                 while let Some(document) = cursor.try_next().await? {
@@ -985,7 +986,7 @@ mod tests {
     fn a_batch_becomes_as_large_as_its_time_allows() {
         assert_eq!(size_after(10, 1, true), GREATEST_AT_FULL_RATE);
         assert!((240..=250).contains(&size_after(1_000, 1, true)));
-        assert!((190..=200).contains(&size_after(10, 1, false)));
+        assert!((290..=300).contains(&size_after(10, 1, false)));
         // A commit that waits for replicas: half of the time is work.
         assert!((990..=1_000).contains(&size_after(10, 10, false)));
         assert_eq!(size_after(10, 200, false), GREATEST_BATCH);

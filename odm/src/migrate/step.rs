@@ -518,9 +518,9 @@ impl<'s> StepCollection<'s> {
     /// [`Error::Step`] where documents still need the change after three passes; errors of the server.
     ///
     /// # Cost
-    /// A count, in which the server reads the collection. For every batch, which has 20 to 2,000 documents (10,000 at the full rate), one round trip for the lease, one for
-    /// the update, and one for the commit; for every 50,000 documents one for their ids. At the end one that asks for
-    /// a document which still needs the change.
+    /// A count, in which the server reads the collection. For every batch, which has 20 to 2,000 documents (10,000 at the full rate), one
+    /// round trip for the lease, one for the update, and one for the commit; one for the last id, and one for the ids of every 50,000 documents.
+    /// At the end one more asks for a document that still needs the change, for which the server reads the collection again.
     pub async fn add(&self, path: impl Into<String>, value: impl Into<Bson>) -> Result<()> {
         self.field(FieldChange::Add {
             path: path.into(),

@@ -414,6 +414,11 @@ fn a_process_that_is_stopped_beyond_its_lease_writes_nothing_when_it_goes_on() {
         while !begun().await {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
+        // Another process waits for the end of the lease, and does the rest meanwhile.
+        let stopped = std::env::var("ODM_STOPPED")
+            .ok()
+            .and_then(|seconds| seconds.parse().ok());
+        let stopped = Duration::from_secs(stopped.unwrap_or_default());
         held.signal("-STOP");
         newest(&t)
             .migrate(migrations::all())
@@ -429,6 +434,7 @@ fn a_process_that_is_stopped_beyond_its_lease_writes_nothing_when_it_goes_on() {
             found.try_collect::<Vec<Doc>>().await.unwrap()
         };
         let before = (all("articles").await, all("authors").await);
+        tokio::time::sleep(stopped).await;
         held.signal("-CONT");
         assert_eq!(held.ends_within(Duration::from_secs(60)).await, Some(true));
         assert_eq!((all("articles").await, all("authors").await), before);

@@ -4,7 +4,8 @@ use odm::bson::{Document as Doc, doc};
 use odm::migrate::Step;
 use odm::migrations;
 use odm::prelude::*;
-use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
+use odm_tests::fixtures::copying::mortal;
+use odm_tests::{TestDb, assert_clean, takes_long, with_db, with_transactions};
 
 #[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "authors")]
@@ -41,6 +42,16 @@ mod m0001_names {
         articles
             .each::<Article>(doc! { "words": { "$lt": 100 } })
             .update(|article| Ok(doc! { "$set": { "words": article.words + 100 } }))
+            .await
+    }
+
+    pub async fn down(step: &Step) -> odm::Result<()> {
+        let lower = doc! { "$set": { "name": { "$toLower": "$name" } } };
+        let is_upper = doc! { "name": { "$regex": "[A-Z]" } };
+        step.collection("authors").update(is_upper, [lower]).await?;
+        let less = doc! { "$set": { "words": { "$subtract": ["$words", 100] } } };
+        step.collection("articles")
+            .update(doc! { "words": { "$gte": 100 } }, [less])
             .await
     }
 }
@@ -104,6 +115,73 @@ fn a_changed_source_takes_its_copies_subsets_and_sums_along() {
             "{author:?}"
         );
         assert_clean(&odm).await;
+    });
+}
+
+/// The crash matrix of a step: whichever command its process dies at, the next one completes the step and what follows from it, once. The same
+/// of the way back.
+#[odm_tests::test]
+fn a_step_that_dies_at_any_of_its_commands_is_completed_with_its_copies_by_the_next() {
+    with_transactions(async |t| {
+        takes_long();
+        let odm = odm(&t).await;
+        let steps = || migrations![m0001_names];
+        odm.collection::<Article>()
+            .delete_where(|a| a.id.gte(20))
+            .await
+            .unwrap();
+        let words = async || {
+            let all = odm.collection::<Article>().find_all().all().await.unwrap();
+            all.iter()
+                .map(|article| (article.id, article.author_name.clone(), article.words))
+                .collect::<Vec<_>>()
+        };
+        let before = words().await;
+        let after: Vec<_> = before
+            .iter()
+            .map(|(id, name, words)| (*id, name.to_uppercase(), words + 100))
+            .collect();
+        for down in [false, true] {
+            let mut cuts = 0;
+            loop {
+                if down {
+                    odm.migrate(steps()).up().await.unwrap();
+                }
+                let process = mortal(&t, models![Author, Article]).await;
+                let died = process
+                    .dies_after(cuts, move |odm| async move {
+                        let migrating = odm.migrate(steps());
+                        let run = if down {
+                            migrating.down().await
+                        } else {
+                            migrating.up().await
+                        };
+                        run.unwrap();
+                    })
+                    .await;
+                let over = doc! { "$set": { "until": DateTime::from_millis(0) } };
+                let runs = t.db.collection::<Doc>("_odm_migrations");
+                runs.update_one(doc! { "_id": "runner" }, over).await.unwrap();
+                // The process may have come to the end: a way back would take back nothing more, since there is no other step.
+                let migrating = odm.migrate(steps());
+                let (run, expected) = if down {
+                    (migrating.down().await, &before)
+                } else {
+                    (migrating.up().await, &after)
+                };
+                run.unwrap();
+                assert_eq!(words().await, *expected, "{cuts} commands");
+                assert_clean(&odm).await;
+                if !down {
+                    odm.migrate(steps()).down().await.unwrap();
+                }
+                if !died {
+                    break;
+                }
+                cuts += 1;
+            }
+            assert!(cuts > 20, "{cuts}");
+        }
     });
 }
 

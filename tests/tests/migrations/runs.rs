@@ -98,6 +98,37 @@ fn a_batch_is_the_lease_the_update_and_the_commit() {
     });
 }
 
+/// As the page on cost and the rustdoc of `up` and `add` say.
+#[odm_tests::test]
+fn a_step_of_one_batch_is_as_many_round_trips_as_it_says() {
+    with_transactions(async |t| {
+        let odm = with_things(&t).await;
+        let things = t.db.collection::<Doc>("things");
+        things.delete_many(doc! { "_id": { "$gte": 150 } }).await.unwrap();
+        odm.server().await.unwrap();
+        t.commands.clear();
+        odm.migrate(migrations![m0002_last]).up().await.unwrap();
+        let transaction = ["findAndModify", "update", "commitTransaction"];
+        let expected: [&[&str]; 8] = [
+            // The list, the lease, and which copies the database knows.
+            &["find", "findAndModify", "find"],
+            // The next step, and how far it is; that it is begun.
+            &["find", "find"],
+            &transaction,
+            // The count; the last id and the ids; the batch; one that still needs the change.
+            &["aggregate", "find", "find"],
+            &transaction,
+            &["find"],
+            // The step is applied; there is no further one, and the lease is given back.
+            &transaction,
+            &["find", "update"],
+        ];
+        assert_eq!(t.commands.take(), expected.concat());
+        odm.migrate(migrations![m0002_last]).up().await.unwrap();
+        assert_eq!(t.commands.take(), ["find"]);
+    });
+}
+
 #[odm_tests::test]
 fn a_run_that_is_killed_at_any_moment_is_finished_by_the_next() {
     with_transactions(async |t| {
