@@ -263,7 +263,7 @@ impl Common {
 /// The number of values up to which [`Twice`] looks for a value that was seen before.
 const COMPARED: usize = 50_000;
 
-/// Whether values occur twice: exactly up to [`COMPARED`] values, and until more than one in 200 does.
+/// Whether values occur twice: exactly up to 50,000 values, and until more than one in 200 does.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Twice {
     seen: std::collections::HashSet<u64>,

@@ -75,8 +75,9 @@ pub(super) async fn execute(
         None | Some(MigrateCommand::New { .. } | MigrateCommand::Check { .. }) => {
             let status = migrating.status().await?;
             let text = match status.rate {
-                None => "the rate is the default: a run rests for a quarter of the time that it works"
-                    .to_owned(),
+                None => {
+                    "the rate is the default: a run rests for a quarter of the time that it works".to_owned()
+                }
                 Some(0) => "the rate is full: a run does not rest".to_owned(),
                 Some(rate) => format!("the rate is {rate} documents a second"),
             };
