@@ -3,17 +3,24 @@
 use crate::design::{Design, Field};
 use bson::{Bson, Document};
 
-/// Takes every value out of a design: examples, values of enumerations and of tags, the least and the greatest number, and what
-/// options compare with. Names, shapes and figures stay.
+/// Takes every value out of a design: those of documents, and what options compare with. Names, shapes and figures stay.
 pub fn without_values(design: &mut Design) {
+    without_values_of_documents(design);
     for collection in &mut design.collections {
-        field(&mut collection.root);
         options(&mut collection.options);
         for index in &mut collection.indexes {
             options(&mut index.options);
         }
     }
-    for reference in &mut design.references {
+}
+
+/// Takes the values of documents out of a design: examples, values of enumerations and of tags, the least and the greatest number.
+/// The options of indexes stay, which models need.
+pub fn without_values_of_documents(design: &mut Design) {
+    for collection in &mut design.collections {
+        field(&mut collection.root);
+    }
+    for reference in design.references.iter_mut().chain(&mut design.possible) {
         reference.examples.clear();
         if let Some(told) = &mut reference.told {
             told.values.clear();

@@ -278,7 +278,10 @@ fn apart(collection: &Collection, array: &Field) -> Remedy {
     let bounded = field(
         &array.path,
         &[format!("#[embed(max = {keep})]")],
-        &format!("Vec<{item}>"),
+        &match of_document {
+            true => format!("Vec<{item}>"),
+            false => format!("Vec<{}>", names::rust_type(items)),
+        },
     );
     remedy
         .rust(model(

@@ -21,7 +21,8 @@ mod targets;
 mod told;
 mod variants;
 
-use crate::design::{Collection, Design, Field};
+use crate::design::{Collection, Design};
+use crate::no_values::without_values_of_documents;
 use crate::read::Source;
 use crate::shape::{Budget, PATHS, Shape};
 use crate::sketch::Distribution;
@@ -132,37 +133,9 @@ pub async fn introspect(source: &Source) -> Result<Design> {
     design.collections = collected.into_iter().map(|collected| collected.facts).collect();
     design.buckets = patterns::buckets(&design);
     if !values {
-        hide(&mut design);
+        without_values_of_documents(&mut design);
     }
     design.notes.extend(source.notes());
     source.finish()?;
     Ok(design)
-}
-
-/// Takes out the values of documents; figures stay.
-fn hide(design: &mut Design) {
-    fn of_field(field: &mut Field) {
-        field.numbers = None;
-        for variants in &mut field.variants {
-            for (at, kind) in variants.kinds.iter_mut().enumerate() {
-                if variants.tag.is_some() {
-                    kind.value = format!("value {}", at + 1);
-                }
-            }
-        }
-        let below = field.fields.iter_mut().chain(field.items.as_deref_mut());
-        below.for_each(of_field);
-        if let Some(map) = &mut field.map {
-            of_field(&mut map.values);
-        }
-    }
-    design
-        .collections
-        .iter_mut()
-        .for_each(|collection| of_field(&mut collection.root));
-    for reference in design.references.iter_mut().chain(&mut design.possible) {
-        if let Some(told) = &mut reference.told {
-            told.values.clear();
-        }
-    }
 }

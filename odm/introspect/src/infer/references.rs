@@ -481,9 +481,15 @@ fn reference(candidate: &Candidate, columns: &[Column<'_>], collected: &[Collect
         _ => Compared::Same,
     };
     let looked_up = probe::asked(from).count();
+    // Where chance is likely, it is as sure as the name.
+    let by_name = match candidate.found {
+        3.. if candidate.is_exact => 0.9,
+        3.. if candidate.name >= 0.99 => 0.7,
+        _ => 0.5,
+    };
     let confidence = match from.class {
         Class::Id | Class::Uuid => 0.5 + 0.5 * candidate.share,
-        _ => (candidate.share * (1.0 - (-candidate.surprise / 10.0).exp())).max(0.5 * candidate.share),
+        _ => candidate.share * (1.0 - (-candidate.surprise / 10.0).exp()).max(by_name),
     };
     Reference {
         id: 0,

@@ -448,6 +448,23 @@ pub struct ClassOption2 {
     pub items: Option<Vec<ClassOptionItem>>,
 }
 
+/// `starting_equipment_options[].from.equipment_category` of `classes`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct EquipmentCategoryEntry {
+    // Refers to `equipment_categories.index`: 4 of 4 were found. 3 of 3 distinct values were found, and
+    // the name says it, and so were the fields beside it.
+    #[reference(by = index, index = false)]
+    pub index: Ref<EquipmentCategory, String>,
+    // A copy: 4 equal `equipment_categories.name`. 4 of 4 are equal; 3 distinct values, the commonest
+    // has 50 %.
+    #[denormalize(from = index.name)]
+    pub name: String,
+    // A copy: 4 equal `equipment_categories.url`. 4 of 4 are equal; 3 distinct values, the commonest
+    // has 50 %.
+    #[denormalize(from = index.url)]
+    pub url: String,
+}
+
 /// `starting_equipment_options[].from` of `classes`.
 // 2 kinds of documents, told by `option_set_type`: equipment_category (4): always
 // `equipment_category`; options_array (35): always `options`. An enum with `tag` would have a
@@ -462,7 +479,7 @@ pub struct ClassStartingEquipmentOptionFrom {
     pub options: Option<Vec<ClassOption2>>,
     // Missing in 35 of 39.
     #[field(skip_none)]
-    pub equipment_category: Option<StartingProficiency>,
+    pub equipment_category: Option<EquipmentCategoryEntry>,
 }
 
 /// `starting_equipment_options[]` of `classes`.

@@ -1,6 +1,6 @@
 //! The collection `equipment`.
 
-use super::{EquipmentCategory, EquipmentEntry, StartingGold, StartingProficiency, WeaponPropertie};
+use super::{DamageType, EquipmentCategoryEntry, EquipmentEntry, StartingGold, WeaponPropertie};
 use odm::prelude::*;
 
 /// A document of `equipment`: 237 were counted. Half of them have up to 415 bytes, the largest has
@@ -91,33 +91,6 @@ pub struct Equipment {
     pub two_handed_damage: Option<EquipmentDamage>,
 }
 
-/// `equipment_category` of `equipment`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct EquipmentCategoryEntry {
-    // Its values: "adventuring-gear" (116), "mounts-and-vehicles" (40), "weapon" (37), "tools" (31),
-    // "armor" (13).
-    // Refers to `equipment_categories.index`: 237 of 237 were found. 5 of 5 distinct values were found,
-    // and the name says it, and so were the fields beside it.
-    // The other side of `equipment_categories.equipment[].index`: 235 pairs agree, 2 are on this side
-    // alone and 318 on the other. `inverse = …` would keep both sides equal.
-    #[reference(by = index, index = false)]
-    pub index: Ref<EquipmentCategory, String>,
-    // Its values: "Adventuring Gear" (116), "Mounts and Vehicles" (40), "Weapon" (37), "Tools" (31),
-    // "Armor" (13).
-    // A copy: 237 equal `equipment_categories.name`. 237 of 237 are equal; 5 distinct values, the
-    // commonest has 49 %.
-    #[denormalize(from = index.name)]
-    pub name: String,
-    // Its values: "/api/2014/equipment-categories/adventuring-gear" (116),
-    // "/api/2014/equipment-categories/mounts-and-vehicles" (40),
-    // "/api/2014/equipment-categories/weapon" (37), "/api/2014/equipment-categories/tools" (31),
-    // "/api/2014/equipment-categories/armor" (13).
-    // A copy: 237 equal `equipment_categories.url`. 237 of 237 are equal; 5 distinct values, the
-    // commonest has 49 %.
-    #[denormalize(from = index.url)]
-    pub url: String,
-}
-
 /// `tool_category` of `equipment`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EquipmentToolCategory {
@@ -144,6 +117,27 @@ pub enum EquipmentCategoryRange {
     SimpleRanged,
 }
 
+/// `damage.damage_type` of `equipment`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct DamageTypeEntry {
+    // Its values: "piercing" (17), "slashing" (10), "bludgeoning" (9).
+    // Refers to `damage_types.index`: 36 of 36 were found. 3 of 3 distinct values were found, and the
+    // name says it, and so were the fields beside it.
+    #[reference(by = index, index = false)]
+    pub index: Ref<DamageType, String>,
+    // Its values: "Piercing" (17), "Slashing" (10), "Bludgeoning" (9).
+    // A copy: 36 equal `damage_types.name`. 36 of 36 are equal; 3 distinct values, the commonest has 47
+    // %.
+    #[denormalize(from = index.name)]
+    pub name: String,
+    // Its values: "/api/2014/damage-types/piercing" (17), "/api/2014/damage-types/slashing" (10),
+    // "/api/2014/damage-types/bludgeoning" (9).
+    // A copy: 36 equal `damage_types.url`. 36 of 36 are equal; 3 distinct values, the commonest has 47
+    // %.
+    #[denormalize(from = index.url)]
+    pub url: String,
+}
+
 /// `damage.damage_dice` of `equipment`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EquipmentDamageDice {
@@ -166,7 +160,7 @@ pub enum EquipmentDamageDice {
 /// `damage` of `equipment`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct EquipmentDamage {
-    pub damage_type: StartingProficiency,
+    pub damage_type: DamageTypeEntry,
     pub damage_dice: EquipmentDamageDice,
 }
 

@@ -30,7 +30,7 @@ pub struct Race {
     pub traits: Vec<TraitEntry>,
     // Items: at most 1; half have up to 0, 99 of 100 up to 1.
     #[embed(max = 10)]
-    pub subraces: Vec<RaceSubrace>,
+    pub subraces: Vec<SubraceEntry>,
     pub url: String,
 }
 
@@ -140,7 +140,7 @@ pub struct TraitEntry {
 
 /// `subraces[]` of `races`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct RaceSubrace {
+pub struct SubraceEntry {
     // Refers to `subraces.index`: 4 of 4 were found. 4 of 4 distinct values were found, and the name
     // says it, and so were the fields beside it.
     // The other side of `subraces.race.index`: 4 pairs agree. `inverse = …` would keep both sides

@@ -1,6 +1,6 @@
 //! The collection `spells`.
 
-use super::{AbilityScoreEntry, ClassEntry, DamageType, MagicSchool, StartingProficiency};
+use super::{AbilityScoreEntry, ClassEntry, DamageTypeEntry, MagicSchool, SubclassEntry};
 use odm::prelude::*;
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub struct Spell {
     pub classes: Vec<ClassEntry>,
     // Items: at most 3; half have up to 1, 99 of 100 up to 2.
     #[embed(max = 10)]
-    pub subclasses: Vec<StartingProficiency>,
+    pub subclasses: Vec<SubclassEntry>,
     pub url: String,
 }
 
@@ -165,41 +165,12 @@ pub enum SpellAttackType {
     Ranged,
 }
 
-/// `damage.damage_type` of `spells`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct SpellDamageType {
-    // Its values: "fire" (16), "radiant" (8), "necrotic" (7), "force" (6), "bludgeoning" (4), "cold"
-    // (4), "lightning" (4), "psychic" (4), "piercing" (3), "thunder" (3), "acid" (2), "poison" (2), and
-    // 1 more.
-    // Refers to `damage_types.index`: 64 of 64 were found. 13 of 13 distinct values were found, and the
-    // name says it, and so were the fields beside it.
-    #[reference(by = index, index = false)]
-    pub index: Ref<DamageType, String>,
-    // Its values: "Fire" (16), "Radiant" (8), "Necrotic" (7), "Force" (6), "Bludgeoning" (4), "Cold"
-    // (4), "Lightning" (4), "Psychic" (4), "Piercing" (3), "Thunder" (3), "Acid" (2), "Poison" (2), and
-    // 1 more.
-    // A copy: 64 equal `damage_types.name`. 64 of 64 are equal; 13 distinct values, the commonest has
-    // 25 %.
-    #[denormalize(from = index.name)]
-    pub name: String,
-    // Its values: "/api/2014/damage-types/fire" (16), "/api/2014/damage-types/radiant" (8),
-    // "/api/2014/damage-types/necrotic" (7), "/api/2014/damage-types/force" (6),
-    // "/api/2014/damage-types/bludgeoning" (4), "/api/2014/damage-types/cold" (4),
-    // "/api/2014/damage-types/lightning" (4), "/api/2014/damage-types/psychic" (4),
-    // "/api/2014/damage-types/piercing" (3), "/api/2014/damage-types/thunder" (3),
-    // "/api/2014/damage-types/acid" (2), "/api/2014/damage-types/poison" (2), and 1 more.
-    // A copy: 64 equal `damage_types.url`. 64 of 64 are equal; 13 distinct values, the commonest has 25
-    // %.
-    #[denormalize(from = index.url)]
-    pub url: String,
-}
-
 /// `damage` of `spells`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct SpellDamage {
     // Missing in 2 of 66.
     #[field(skip_none)]
-    pub damage_type: Option<SpellDamageType>,
+    pub damage_type: Option<DamageTypeEntry>,
     // Missing in 10 of 66.
     // A map: its 9 keys are numbers. Entries: at most 9; half have up to 1, 99 of 100 up to 9.
     #[embed(max = 20, key_len = 10)]

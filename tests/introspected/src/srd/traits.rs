@@ -2,12 +2,14 @@
 
 use super::{
     AreaOfEffect,
+    DamageTypeEntry,
     LanguageOption,
     OptionType,
     ProficiencyEntry,
-    Race,
+    RaceEntry,
     SpellEntry,
     StartingProficiency,
+    SubraceEntry,
     TraitEntry,
 };
 use odm::prelude::*;
@@ -24,10 +26,10 @@ pub struct Trait {
     pub name: String,
     // Items: at most 6; half have up to 1, 99 of 100 up to 6.
     #[embed(max = 10)]
-    pub races: Vec<TraitRace>,
+    pub races: Vec<RaceEntry>,
     // Items: at most 1; half have up to 0, 99 of 100 up to 1.
     #[embed(max = 10)]
-    pub subraces: Vec<StartingProficiency>,
+    pub subraces: Vec<SubraceEntry>,
     // Items: at most 4; half have up to 0, 99 of 100 up to 4.
     #[embed(max = 10)]
     pub proficiencies: Vec<ProficiencyEntry>,
@@ -43,28 +45,6 @@ pub struct Trait {
     // Missing in 36 of 38.
     #[field(skip_none)]
     pub proficiency_choices: Option<TraitProficiencyChoice>,
-    pub url: String,
-}
-
-/// `races[]` of `traits`.
-#[derive(Embed, Clone, Debug, PartialEq)]
-pub struct TraitRace {
-    // Its values: "dragonborn" (13), "dwarf" (5), "elf" (4), "half-orc" (4), "half-elf" (3), "halfling"
-    // (3), "tiefling" (3), "gnome" (2).
-    // Refers to `races.index`: 37 of 37 were found. 8 of 8 distinct values were found, and the name
-    // says it, and so were the fields beside it.
-    #[reference(by = index, index = false)]
-    pub index: Ref<Race, String>,
-    // Its values: "Dragonborn" (13), "Dwarf" (5), "Elf" (4), "Half-Orc" (4), "Half-Elf" (3), "Halfling"
-    // (3), "Tiefling" (3), "Gnome" (2).
-    // A copy: 37 equal `races.name`. 37 of 37 are equal; 8 distinct values, the commonest has 35 %.
-    #[denormalize(from = index.name)]
-    pub name: String,
-    // Its values: "/api/2014/races/dragonborn" (13), "/api/2014/races/dwarf" (5), "/api/2014/races/elf"
-    // (4), "/api/2014/races/half-orc" (4), "/api/2014/races/half-elf" (3), "/api/2014/races/halfling"
-    // (3), "/api/2014/races/tiefling" (3), "/api/2014/races/gnome" (2).
-    // A copy: 37 equal `races.url`. 37 of 37 are equal; 8 distinct values, the commonest has 35 %.
-    #[denormalize(from = index.url)]
     pub url: String,
 }
 
@@ -145,7 +125,7 @@ pub enum TraitDamageAtCharacterLevel {
 /// `trait_specific.breath_weapon.damage[]` of `traits`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct TraitDamage {
-    pub damage_type: StartingProficiency,
+    pub damage_type: DamageTypeEntry,
     // A map: its 4 keys are numbers. Entries: always 4.
     #[embed(max = 10, key_len = 10)]
     pub damage_at_character_level: BTreeMap<String, TraitDamageAtCharacterLevel>,
@@ -200,7 +180,7 @@ pub struct TraitTraitSpecific {
     pub subtrait_options: Option<TraitSubtraitOption>,
     // Missing in 2 of 12.
     #[field(skip_none)]
-    pub damage_type: Option<StartingProficiency>,
+    pub damage_type: Option<DamageTypeEntry>,
     // Missing in 2 of 12.
     #[field(skip_none)]
     pub breath_weapon: Option<TraitBreathWeapon>,

@@ -1,6 +1,6 @@
 //! The collection `backgrounds`.
 
-use super::{AbilityScore, Proficiency};
+use super::{AbilityScore, Feat, Proficiency};
 use odm::prelude::*;
 
 /// A document of `backgrounds`: 4 were counted. Half of them have up to 1919 bytes, the largest has
@@ -48,14 +48,15 @@ pub struct AbilityScoreEntry {
 /// `feat` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundFeat {
-    // Perhaps refers to `feats._id`: 4 of 4 were found. The data alone do not prove it. 3 of 3 distinct
-    // values were found, and the name says it, and so were the fields beside it.
-    pub index: String,
-    // Perhaps a copy: 4 equal `feats.name`. `feat.index` is not declared as a reference. 4 of 4 are
-    // equal; 3 distinct values, the commonest has 50 %.
+    // Refers to `feats._id`: 4 of 4 were found. 3 of 3 distinct values were found, and the name says
+    // it, and so were the fields beside it.
+    #[reference(index = false)]
+    pub index: Ref<Feat>,
+    // A copy: 4 equal `feats.name`. 4 of 4 are equal; 3 distinct values, the commonest has 50 %.
+    #[denormalize(from = index.name)]
     pub name: String,
-    // Perhaps a copy: 4 equal `feats.url`. `feat.index` is not declared as a reference. 4 of 4 are
-    // equal; 3 distinct values, the commonest has 50 %.
+    // A copy: 4 equal `feats.url`. 4 of 4 are equal; 3 distinct values, the commonest has 50 %.
+    #[denormalize(from = index.url)]
     pub url: String,
 }
 
@@ -138,11 +139,38 @@ pub enum BackgroundOptionType {
     Money,
 }
 
+/// `equipment_options[].from.options[].items[].of` of `backgrounds`.
+#[derive(Embed, Clone, Debug, PartialEq)]
+pub struct Of {
+    // Refers to `equipment._id` where `equipment_options[].from.options[].items[].of.url` begins with
+    // /api/2024/equipment/: 20 of 20 were found. A reference that may lead to several collections is
+    // declared with `any(…)`, which stores `{ type, id }`. 15 of 16 distinct values were found, and so
+    // were the fields beside it; `equipment_options[].from.options[].items[].of.url` says which ones.
+    // Perhaps refers to `equipment_categories._id` where
+    // `equipment_options[].from.options[].items[].of.url` begins with /api/2024/equipment-categories/:
+    // 1 of 1 were found. The data alone do not prove it. 1 of 16 distinct values were found, and so
+    // were the fields beside it; `equipment_options[].from.options[].items[].of.url` says which ones;
+    // so few may be found by chance.
+    pub index: String,
+    // Perhaps a copy: 20 equal `equipment.name`. `equipment_options[].from.options[].items[].of.index`
+    // is not declared as a reference. 20 of 20 are equal; 15 distinct values, the commonest has 10 %.
+    // Perhaps a copy: 1 equal `equipment_categories.name`.
+    // `equipment_options[].from.options[].items[].of.index` is not declared as a reference. 1 of 1 are
+    // equal; 1 distinct values, the commonest has 100 %.
+    pub name: String,
+    // Perhaps a copy: 20 equal `equipment.url`. `equipment_options[].from.options[].items[].of.index`
+    // is not declared as a reference. 20 of 20 are equal; 15 distinct values, the commonest has 10 %.
+    // Perhaps a copy: 1 equal `equipment_categories.url`.
+    // `equipment_options[].from.options[].items[].of.index` is not declared as a reference. 1 of 1 are
+    // equal; 1 distinct values, the commonest has 100 %.
+    pub url: String,
+}
+
 /// `equipment_options[].from.options[].items[].choice.from` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundChoiceFrom {
     pub option_set_type: String,
-    pub equipment_category: BackgroundFeat,
+    pub equipment_category: Of,
 }
 
 /// `equipment_options[].from.options[].items[].choice` of `backgrounds`.
@@ -166,7 +194,7 @@ pub struct BackgroundOptionItem {
     pub count: Option<i32>,
     // Missing in 5 of 26.
     #[field(skip_none)]
-    pub of: Option<BackgroundFeat>,
+    pub of: Option<Of>,
     // Missing in 22 of 26.
     #[field(skip_none)]
     pub unit: Option<String>,

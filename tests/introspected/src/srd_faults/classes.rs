@@ -2,10 +2,10 @@
 
 use super::{
     AbilityScoreEntry,
-    BackgroundFeat,
     BackgroundItem,
     BackgroundOptionType,
     Choice,
+    Of,
     OptionType,
     ProficiencyChoice,
     ProficiencyEntry,
@@ -57,7 +57,7 @@ pub struct Class {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassOption {
     pub option_type: String,
-    pub item: BackgroundFeat,
+    pub item: Of,
 }
 
 /// `primary_ability.ability_score_options.from` of `classes`.
@@ -105,7 +105,7 @@ pub struct ClassPrerequisite {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassFromOption {
     pub option_type: String,
-    pub ability_score: BackgroundFeat,
+    pub ability_score: Of,
     pub minimum_score: i32,
 }
 
@@ -266,7 +266,7 @@ pub struct ClassItem {
     pub count: Option<i32>,
     // Missing in 14 of 83.
     #[field(skip_none)]
-    pub of: Option<BackgroundFeat>,
+    pub of: Option<Of>,
     // Missing in 70 of 83.
     #[field(skip_none)]
     pub unit: Option<ClassUnit>,
