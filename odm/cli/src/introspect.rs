@@ -149,7 +149,7 @@ fn fit(source: &Source, design: &mut Design) -> Result<()> {
         let Some(collection) = collections.iter().find(|collection| collection.name == name) else {
             return Ok(());
         };
-        // What it shows documents to is no future; the other thread goes on with what the driver does.
+        // The function that documents are shown to is no future: the other thread goes on with the work of the driver.
         tokio::task::block_in_place(|| runtime.block_on(source.again(collection, each)))?;
         anyhow::Ok(())
     })

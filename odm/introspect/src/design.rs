@@ -225,7 +225,7 @@ pub struct Reference {
     pub id: usize,
     /// The collection and paths that hold it.
     pub from: Place,
-    /// What it refers to.
+    /// The collection and paths that it refers to.
     pub to: Place,
     /// How values are compared.
     pub compared: Compared,

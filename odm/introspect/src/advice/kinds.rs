@@ -112,7 +112,7 @@ impl Severity {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Advice {
-    /// What it is about.
+    /// Its rule.
     pub rule: Rule,
     /// How bad it is.
     pub severity: Severity,
@@ -124,7 +124,7 @@ pub struct Advice {
     pub also: Vec<String>,
     /// The finding, as a sentence with the figure.
     pub finding: String,
-    /// What it costs, as a sentence.
+    /// The cost, as a sentence.
     pub cost: String,
     /// What mends it.
     pub remedy: Remedy,

@@ -51,7 +51,7 @@ fn part_of<'a>(design: &'a Design, reference: &'a Reference) -> Option<(&'a Coll
     if field.present < part.read || part.read < DOCUMENTS {
         return None;
     }
-    // What others refer to is a thing of its own.
+    // A document that others refer to is a thing of its own.
     let others = design
         .references
         .iter()

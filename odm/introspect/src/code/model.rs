@@ -46,7 +46,7 @@ pub struct Named {
     pub comments: Vec<String>,
     /// The options of `#[document(…)]`, or of `#[embed(…)]`.
     pub options: Vec<String>,
-    /// What it is.
+    /// Its form.
     pub is: Is,
 }
 

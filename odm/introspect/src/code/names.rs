@@ -149,7 +149,7 @@ pub fn ty(stored: &str) -> String {
     if is_plain(&name) { name } else { "Value".to_owned() }
 }
 
-/// What one of several is called: `category` of `categories`.
+/// The singular of a name: `category` of `categories`.
 pub fn singular(name: &str) -> String {
     const ALIKE: [&str; 8] = [
         "species", "series", "news", "status", "address", "analysis", "basis", "gas",

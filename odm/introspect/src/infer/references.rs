@@ -13,7 +13,7 @@ use crate::kind::Kind;
 use crate::read::Source;
 use crate::shape::Value;
 use anyhow::Result;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The least share of ids that are found in a target.
 const IDS: f64 = 0.3;
@@ -94,12 +94,20 @@ pub(super) async fn find(
 fn pairs(columns: &[Column<'_>], collected: &[Collected]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (target, to) in columns.iter().enumerate() {
+        let named = if to.is_target {
+            None
+        } else {
+            NamedTarget::of(to, collected)
+        };
+        if !to.is_target && named.is_none() {
+            continue;
+        }
         for (holder, from) in columns.iter().enumerate() {
             let is_same = holder == target || from.class != to.class;
-            if is_same || !may_refer(from, to, collected) {
-                continue;
-            }
-            if to.is_target || is_named_target(from, to, collected) {
+            if !is_same
+                && named.as_ref().is_none_or(|named| named.is_meant_by(from))
+                && may_refer(from, to, collected)
+            {
                 pairs.push((holder, target));
             }
         }
@@ -127,20 +135,37 @@ fn overlap(from: &Column<'_>, to: &Column<'_>) -> bool {
     }
 }
 
-/// Whether a column that is not unique may be referred to because the holder is named after both its collection and itself: the keys of
-/// a map, and an enumeration.
-fn is_named_target(from: &Column<'_>, to: &Column<'_>, collected: &[Collected]) -> bool {
-    let is_key = to.shape.is_none();
-    let is_enumeration = || {
-        let field = collected[to.collection].facts.root.at(&to.text);
-        to.path.is_single() && field.is_some_and(|field| field.enumeration)
-    };
-    if from.class != Class::Text || from.collection == to.collection || from.words.is_empty() {
-        return false;
+/// A column that is not unique, and may be referred to by a holder that is named after it: the keys of a map, and, by the name of its
+/// collection as well, an enumeration.
+struct NamedTarget<'a> {
+    column: &'a Column<'a>,
+    collection: Option<BTreeSet<String>>,
+}
+
+impl<'a> NamedTarget<'a> {
+    fn of(column: &'a Column<'a>, collected: &[Collected]) -> Option<Self> {
+        let of_column = &collected[column.collection];
+        let is_key_of_map = column.shape.is_none();
+        let is_enumeration = || {
+            let field = of_column.facts.root.at(&column.text);
+            column.path.is_single() && field.is_some_and(|field| field.enumeration)
+        };
+        if column.class != Class::Text || !(is_key_of_map || is_enumeration()) {
+            return None;
+        }
+        Some(Self {
+            column,
+            collection: (!is_key_of_map).then(|| names::words(&of_column.facts.name)),
+        })
     }
-    let by_path = names::share(&from.words, &to.words) >= 1.0;
-    let by_collection = names::share(&from.words, &names::words(&collected[to.collection].facts.name)) >= 1.0;
-    by_path && (is_key || (by_collection && is_enumeration()))
+
+    fn is_meant_by(&self, from: &Column<'_>) -> bool {
+        let has = |words: &BTreeSet<String>| names::share(&from.words, words) >= 1.0;
+        from.collection != self.column.collection
+            && !from.words.is_empty()
+            && has(&self.column.words)
+            && self.collection.as_ref().is_none_or(has)
+    }
 }
 
 /// Whether a field of the same collection is equal to the target within one document: then it is another name of it, and refers to

@@ -7,7 +7,7 @@ use bson::{Bson, Document, doc};
 use futures::TryStreamExt;
 use std::collections::HashMap;
 
-/// What of an index is no option.
+/// The parts of an index that are no options.
 const NO_OPTIONS: [&str; 5] = ["v", "key", "name", "ns", "unique"];
 
 impl Source {

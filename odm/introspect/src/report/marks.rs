@@ -15,7 +15,7 @@ pub fn escaped(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
             '\n' | '\t' => safe.push(letter),
-            // What no page may have, and what turns the direction of text.
+            // Characters that no page may have, and those that turn the direction of text.
             letter
                 if letter.is_control()
                     || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>

@@ -29,7 +29,7 @@ pub struct Written {
     pub head: usize,
     /// Where its body ends: at the closing brace.
     pub close: usize,
-    /// What it is.
+    /// Its form.
     pub is: Form,
     /// The indexes that its attributes and those of its fields declare: names of fields in Rust, with their kinds.
     pub indexes: Vec<Vec<(String, String)>>,
@@ -45,7 +45,7 @@ pub enum Form {
     },
     /// An enum without content: the stored names.
     Names(Vec<String>),
-    /// An enum whose variants are told by the value.
+    /// An enum whose variant follows from the value.
     Untagged(Vec<syn::Type>),
     /// A value in a struct.
     Around(Box<syn::Type>),
