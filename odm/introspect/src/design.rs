@@ -362,6 +362,8 @@ pub struct Subset {
     pub by: usize,
     /// The field of those that the array's order follows.
     pub order: String,
+    /// Whether the greatest stands first.
+    pub descending: bool,
     /// The greatest length.
     pub limit: u64,
     /// Arrays that are as they should be.

@@ -22,6 +22,10 @@ pub fn collections() -> Vec<Made> {
         numbers(),
         composed(),
         mixed_ids(),
+        products(),
+        reviews(),
+        writers(),
+        works(),
     ]
 }
 
@@ -275,4 +279,84 @@ fn mixed_ids() -> Made {
         doc! { "_id": id(1), "a": 3 },
     ];
     ("mixed ids", documents, Vec::new())
+}
+
+/// An id of another kind of documents.
+fn of(kind: u8, n: u8) -> ObjectId {
+    ObjectId::from_bytes([0x66, 0x20, kind, n, 0, 0, 0, 0, 0, 0, kind, n])
+}
+
+/// The reviews of a product, by their numbers: the newest first.
+fn reviews_of(product: u8) -> Vec<u8> {
+    (0..120)
+        .rev()
+        .filter(|n| u32::from(*n) * 7 % 31 % 20 == u32::from(product))
+        .collect()
+}
+
+fn stars(review: u8) -> i32 {
+    i32::from(review) * 11 % 5 + 1
+}
+
+/// Products with values of their reviews, and with parts of several kinds.
+fn products() -> Made {
+    let documents = (0..20_u8).map(|n| {
+        let own = reviews_of(n);
+        let newest: Vec<Document> = own
+            .iter()
+            .take(3)
+            .map(|at| doc! { "_id": of(2, *at), "title": format!("Review {at}") })
+            .collect();
+        let parts: Vec<Document> = (0..3_u8)
+            .map(|at| match (n + at) % 3 {
+                0 => doc! { "type": "plate", "width": i32::from(n), "height": i32::from(at) },
+                1 => doc! { "type": "screw-m4", "length": f64::from(at) + 0.5 },
+                _ => doc! { "type": "screw-m5", "length": f64::from(at) + 0.5, "head": "flat" },
+            })
+            .collect();
+        let total: i64 = own.iter().map(|at| i64::from(stars(*at))).sum();
+        doc! {
+            "_id": of(1, n), "name": format!("Product {n}"), "reviews": own.len() as i32, "stars": total,
+            "newest": newest, "parts": parts,
+        }
+    });
+    ("products", documents.collect(), Vec::new())
+}
+
+fn reviews() -> Made {
+    let documents = (0..20_u8).flat_map(|product| {
+        reviews_of(product).into_iter().map(move |n| {
+            doc! {
+                "_id": of(2, n), "product": of(1, product), "title": format!("Review {n}"), "stars": stars(n),
+                "at": DateTime::from_millis(1_700_000_000_000 + i64::from(n) * 60_000),
+            }
+        })
+    });
+    let indexes = vec![doc! { "key": { "product": 1 }, "name": "product_1" }];
+    ("reviews", documents.collect(), indexes)
+}
+
+/// The works of a writer.
+fn works_of(writer: u8) -> impl Iterator<Item = u8> {
+    (0..50).filter(move |work| [work % 15, work * 3 % 14].contains(&writer))
+}
+
+/// Writers and their works, which name each other.
+fn writers() -> Made {
+    let documents = (0..15_u8).map(|n| {
+        let works: Vec<ObjectId> = works_of(n).map(|work| of(4, work)).collect();
+        doc! { "_id": of(3, n), "name": format!("Writer {n}"), "works": works }
+    });
+    ("writers", documents.collect(), Vec::new())
+}
+
+fn works() -> Made {
+    let documents = (0..50_u8).map(|n| {
+        let writers: Vec<ObjectId> = (0..15_u8)
+            .filter(|writer| works_of(*writer).any(|work| work == n))
+            .map(|writer| of(3, writer))
+            .collect();
+        doc! { "_id": of(4, n), "title": format!("Work {n}"), "writers": writers }
+    });
+    ("works", documents.collect(), Vec::new())
 }

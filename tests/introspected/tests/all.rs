@@ -361,7 +361,11 @@ fn made() -> Result<()> {
         "mixed ids" => MixedId,
         "new_readers" => NewReader,
         "numbers" => Number2,
+        "products" => Product,
         "readers" => Reader2,
+        "reviews" => Review,
         "type" => Type,
+        "works" => Work,
+        "writers" => Writer,
     }
 }

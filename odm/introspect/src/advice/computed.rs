@@ -317,6 +317,7 @@ mod tests {
     fn a_subset_with_other_elements_is_a_fault() {
         let mut design = orders();
         design.subsets.push(Subset {
+            descending: true,
             collection: "customers".to_owned(),
             path: "newest".to_owned(),
             by: 0,

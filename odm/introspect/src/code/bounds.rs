@@ -1,6 +1,6 @@
 //! Bounds of arrays and maps: what was found, with headroom.
 
-use super::model::{Is, Many, Models, Plain, Type};
+use super::model::{Is, Many, Member, Models, Plain, Type, Variant};
 
 /// The most references of an array.
 pub const REFERENCES: u64 = 5_000;
@@ -72,20 +72,28 @@ impl Models {
         }
         match &self.types.get(at)?.is {
             Is::Struct { extra: Some(_), .. } => None,
-            Is::Struct { fields, .. } => fields.iter().try_fold(5_u64, |total, field| {
-                let value = self.size(&field.ty, headroom, depth + 1)?;
-                Some(
-                    total
-                        .saturating_add(value)
-                        .saturating_add(2 + field.stored.len() as u64),
-                )
-            }),
+            Is::Struct { fields, .. } => self.size_of_fields(fields, headroom, depth),
+            Is::Tagged { tag, variants } => {
+                let name = |variant: &Variant| (tag.len() + variant.stored.len()) as u64 + 7;
+                variants.iter().try_fold(0_u64, |most, variant| {
+                    let size = self.size_of_fields(&variant.fields, headroom, depth)?;
+                    Some(most.max(size.saturating_add(name(variant))))
+                })
+            }
             Is::Enum(variants) => variants.iter().map(|(_, name)| name.len() as u64 + 5).max(),
             Is::Union(variants) => variants.iter().try_fold(0_u64, |most, (_, ty)| {
                 Some(most.max(self.size(ty, headroom, depth + 1)?))
             }),
             Is::Around(member) => self.size(&member.ty, headroom, depth + 1),
         }
+    }
+
+    fn size_of_fields(&self, fields: &[Member], headroom: bool, depth: u32) -> Option<u64> {
+        fields.iter().try_fold(5_u64, |total, field| {
+            let value = self.size(&field.ty, headroom, depth + 1)?;
+            let name = 2 + field.stored.len() as u64;
+            Some(total.saturating_add(value).saturating_add(name))
+        })
     }
 
     fn size(&self, ty: &Type, headroom: bool, depth: u32) -> Option<u64> {

@@ -2,12 +2,15 @@
 
 use super::bounds;
 use super::links::Links;
-use super::model::{Helper, Is, Many, Member, Model, Models, Named, Plain, Presence, Type};
+use super::model::{
+    Helper, Is, Many, Member, Model, Models, Named, Plain, Presence, Role, Target, Type, Variant,
+};
 use super::names::{self, Given};
 use super::naming;
 use super::remarks;
+use super::roles;
 use super::unify;
-use crate::design::{Collection, CollectionKind, Design, Field};
+use crate::design::{Collection, CollectionKind, Design, Field, Variants};
 use crate::kind::Kind;
 
 /// The most variants of an enum. Above it, a text is clearer.
@@ -81,6 +84,7 @@ impl<'d> Builder<'d> {
                 docs: Vec::new(),
                 comments: Vec::new(),
                 options: Vec::new(),
+                copies: None,
                 is: Is::Struct {
                     fields: Vec::new(),
                     extra: None,
@@ -189,7 +193,7 @@ impl<'d> Builder<'d> {
             presence,
             attributes: Vec::new(),
             comments,
-            copy: self.links.copied(collection, &field.path).cloned(),
+            role: self.links.role(collection, &field.path).clone(),
         }
     }
 
@@ -240,12 +244,107 @@ impl<'d> Builder<'d> {
         if field.fields.is_empty() || !field.fields.iter().any(|field| can_be_declared(&field.name)) {
             return Type::AnyDocument;
         }
+        if let Some(children) = self.children_of(at, field) {
+            return self.copied(at, field, children);
+        }
+        if let Some(is) = self.tagged(at, field) {
+            return match unify::find(&mut self.models, &is) {
+                Some(known) => Type::Named(known),
+                None => {
+                    let told = field.variants.iter().filter(|variants| is_told(variants));
+                    let comments = told.take(1).map(remarks::tagged).collect();
+                    self.named(at, &field.path, is, comments)
+                }
+            };
+        }
         let is = self.of_fields(at, field);
         let comments: Vec<String> = field.variants.iter().map(remarks::variants).collect();
         if let Some(known) = unify::find(&mut self.models, &is) {
             return Type::Named(known);
         }
         self.named(at, &field.path, is, comments)
+    }
+
+    /// The collection of whose documents an element of a subset is a copy.
+    fn children_of(&self, at: At<'d>, field: &Field) -> Option<usize> {
+        let array = field.path.strip_suffix("[]")?;
+        match self.links.role(&at.collection.name, array) {
+            Role::Subset { children, .. } => Some(children.collection),
+            _ => None,
+        }
+    }
+
+    /// The struct of the elements of a subset.
+    fn copied(&mut self, at: At<'d>, field: &'d Field, of: usize) -> Type {
+        let mut is = self.of_fields(at, field);
+        if let Is::Struct { fields, .. } = &mut is {
+            for member in fields {
+                member.role = Role::Plain;
+                if member.stored == "_id" {
+                    member.role = Role::CopiedId;
+                    member.ty = Type::Ref(Target {
+                        collection: of,
+                        by: None,
+                        key: roles::key_of(self.design, of),
+                    });
+                }
+            }
+        }
+        let ty = self.named(at, &field.path, is, Vec::new());
+        if let Some(named) = self.models.types.last_mut() {
+            named.copies = Some(of);
+        }
+        ty
+    }
+
+    /// An enum of documents whose first field tells which other fields there are.
+    fn tagged(&mut self, at: At<'d>, field: &'d Field) -> Option<Is> {
+        let variants = field.variants.iter().find(|variants| is_told(variants))?;
+        let tag = field.fields.first()?;
+        let is_whole = at.collection.read >= at.collection.documents && !field.reordered && field.others == 0;
+        let is_tag = variants.tag.as_deref() == Some(&tag.name) && !tag.is_optional();
+        // Neither a copy nor an index reaches into a variant, nor does a join.
+        let is_free = !self.links.is_below(&at.collection.name, &field.path)
+            && !has_index_below(at.collection, &field.path);
+        let can_be = field.fields.iter().all(|field| can_be_declared(&field.name));
+        if !is_whole || !is_tag || !is_free || !can_be || !self.is_enumeration(at, tag) {
+            return None;
+        }
+        let values: Vec<&str> = tag.values.iter().map(|(value, _)| value.as_str()).collect();
+        let is_known = |variant: &crate::design::Variant| values.contains(&variant.value.as_str());
+        if values.len() != variants.kinds.len() || !variants.kinds.iter().all(is_known) {
+            return None;
+        }
+        let mut types = Given::default();
+        types.give("Self", "");
+        let mut all = Vec::with_capacity(values.len());
+        for kind in &variants.kinds {
+            let mut names = Given::default();
+            let mut fields = Vec::new();
+            for below in field.fields.iter().skip(1) {
+                let is_always = kind.always.contains(&below.name);
+                let is_of_all = below.present == below.of;
+                if !is_always && !is_of_all && !kind.sometimes.contains(&below.name) {
+                    continue;
+                }
+                let rust = names.give(&names::field(&below.name), "_");
+                let mut member = self.member(at, below, rust, false);
+                member.presence.missing &= !is_always;
+                member
+                    .comments
+                    .retain(|comment| !comment.starts_with(remarks::MISSING));
+                fields.push(member);
+            }
+            all.push(Variant {
+                rust: types.give(&variant(&kind.value), "_"),
+                stored: kind.value.clone(),
+                fields,
+            });
+        }
+        Some(Is::Tagged {
+            tag: tag.name.clone(),
+            variants: all,
+        })
     }
 
     fn map(&mut self, at: At<'d>, field: &'d Field, map: &'d crate::design::Map) -> Type {
@@ -307,7 +406,7 @@ impl<'d> Builder<'d> {
             presence: Presence::default(),
             attributes: Vec::new(),
             comments,
-            copy: None,
+            role: Role::Plain,
         };
         let is = Is::Around(Box::new(member));
         if let Some(known) = unify::find(&mut self.models, &is) {
@@ -414,6 +513,7 @@ impl<'d> Builder<'d> {
             docs: vec![format!("`{}` of `{}`.", path, at.collection.name)],
             comments,
             options: Vec::new(),
+            copies: None,
             is,
         });
         Type::Named(self.models.types.len() - 1)
@@ -432,6 +532,47 @@ fn variant(value: &str) -> String {
 /// Whether odm takes the stored name of a field.
 pub fn can_be_declared(name: &str) -> bool {
     !name.is_empty() && !name.contains(['.', '\0']) && !name.starts_with('$')
+}
+
+/// Whether the tag alone tells which fields there are: at least two variants have fields of their own, and no value of the tag is
+/// missing. A field that is called a type is one; of another, each value was read several times.
+fn is_told(variants: &Variants) -> bool {
+    let Some(tag) = &variants.tag else { return false };
+    let own = variants.kinds.iter().filter(|kind| !kind.always.is_empty());
+    let name = tag.to_lowercase();
+    let is_named = ["type", "kind", "variant", "event", "shape", "mode"]
+        .iter()
+        .any(|word| name.ends_with(word));
+    let is_frequent = variants.kinds.iter().all(|kind| kind.number >= OFTEN);
+    own.count() >= 2 && variants.kinds.len() <= VARIANTS && (is_named || is_frequent)
+}
+
+/// The documents of each variant from which on a tag of any name is one.
+const OFTEN: u64 = 5;
+
+/// Takes out all variants, so that all documents are structs.
+pub fn without_variants(field: &mut Field) {
+    field.variants.clear();
+    let items = field.items.as_deref_mut();
+    let values = field.map.as_mut().map(|map| &mut *map.values);
+    let below = field.fields.iter_mut().chain(items).chain(values);
+    below.for_each(without_variants);
+}
+
+/// Whether an index has a field below a path.
+fn has_index_below(collection: &Collection, path: &str) -> bool {
+    let path = path.replace("[]", "");
+    let is_below = |key: &String| key.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.'));
+    collection.indexes.iter().any(|index| {
+        let weights = index.options.get_document("weights");
+        let condition = index.options.get_document("partialFilterExpression");
+        let others = [weights, condition].into_iter().flatten();
+        index
+            .keys
+            .keys()
+            .chain(others.flat_map(|of| of.keys()))
+            .any(is_below)
+    })
 }
 
 /// Whether an index names values of the field in its condition, which compares texts.

@@ -1,7 +1,7 @@
 //! Interprets the written types on documents, since there is no compiler: which would not be read, or be written back differently.
 
 use super::build::can_be_declared;
-use super::model::{Helper, Is, Key, Member, Models, Plain, Type};
+use super::model::{Helper, Is, Key, Member, Models, Plain, Type, Variant};
 use crate::design::{Design, Field};
 use crate::kind::Kind;
 use bson::{RawBsonRef, RawDocument};
@@ -27,6 +27,8 @@ pub enum Wrong {
     Key,
     /// An integer of 64 bits that 32 could hold, which would be written in 32.
     Width,
+    /// A document of an enum with a tag that is none of its variants.
+    Variants,
 }
 
 /// A value that would not be read, or be written back differently.
@@ -67,6 +69,7 @@ impl fmt::Display for Fault {
             Wrong::Order => write!(f, "has its fields in another order than `{declared}`"),
             Wrong::Items(number) => write!(f, "has {number} items, more than the bound of `{declared}`"),
             Wrong::Key => f.write_str("has a key with a dot or a `$`, which is not written"),
+            Wrong::Variants => write!(f, "is no variant of `{declared}`, by its tag and its fields"),
             Wrong::Width => write!(
                 f,
                 "is a `long` that an `int` could hold, and `{declared}` would write one"
@@ -287,6 +290,34 @@ impl Checker<'_> {
         }
     }
 
+    /// Whether a document is one of the variants: it begins with the tag, and has the fields of the variant in their order.
+    fn is_variant(&mut self, tag: &str, variants: &[Variant], document: &RawDocument, path: &str) -> bool {
+        let mut fields = document.iter().flatten();
+        let first = fields.next();
+        let Some((name, RawBsonRef::String(value))) = first else {
+            return false;
+        };
+        let Some(variant) = variants.iter().find(|variant| variant.stored == value) else {
+            return false;
+        };
+        if AsRef::<str>::as_ref(&name) != tag {
+            return false;
+        }
+        let mut left = variant.fields.iter();
+        for (name, value) in fields {
+            let name: &str = name.as_ref();
+            let member = loop {
+                match left.next() {
+                    Some(member) if member.stored == name => break member,
+                    Some(member) if member.presence.missing => {}
+                    _ => return false,
+                }
+            };
+            self.member(member, value, &below(path, name));
+        }
+        left.all(|member| member.presence.missing)
+    }
+
     fn named(&mut self, at: usize, value: RawBsonRef<'_>, path: &str) {
         let models = self.models;
         let Some(named) = models.types.get(at) else { return };
@@ -295,6 +326,11 @@ impl Checker<'_> {
             (Is::Enum(variants), RawBsonRef::String(text)) => {
                 if !variants.iter().any(|(_, stored)| stored == text) {
                     self.fault(path, Wrong::Variant, &named.name);
+                }
+            }
+            (Is::Tagged { tag, variants }, RawBsonRef::Document(document)) => {
+                if !self.is_variant(tag, variants, document, path) {
+                    self.fault(path, Wrong::Variants, &named.name);
                 }
             }
             (Is::Around(member), value) => self.value(&member.ty, value, path),
@@ -323,6 +359,7 @@ impl Checker<'_> {
     }
 }
 
+/// The path of a field in a document.
 fn below(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()
@@ -398,6 +435,8 @@ pub fn widen(design: &mut Design, fault: &Fault) -> bool {
         },
         Wrong::Width if field.wide => return false,
         Wrong::Width => field.wide = true,
+        Wrong::Variants if field.variants.is_empty() => return false,
+        Wrong::Variants => field.variants.clear(),
         Wrong::NotDeclared(_) => return false,
     }
     true

@@ -210,7 +210,7 @@ pub fn option(models: &Models, root: usize, index: &Index) -> Result<String, Str
             value => {
                 let found = declared(models, root, name)?;
                 if matches!(found.member.ty, Type::Named(at)
-                    if models.types.get(at).is_some_and(|named| matches!(named.is, Is::Struct { .. } | Is::Around(_))))
+                    if models.types.get(at).is_some_and(|named| matches!(named.is, Is::Struct { .. } | Is::Around(_) | Is::Tagged { .. })))
                 {
                     return Err(
                         "it is on a whole document, of which the order of the fields counts".to_owned(),
@@ -445,11 +445,7 @@ fn literal(value: &Bson, ty: &Type) -> Option<String> {
 
 /// The name in Rust of the field that a reference holds the value of.
 pub fn by<'m>(models: &'m Models, collection: usize, stored: &str) -> Option<(&'m str, Key)> {
-    let root = models.collections.get(collection)?.root;
-    let Is::Struct { fields, .. } = &models.types.get(root)?.is else {
-        return None;
-    };
-    let member = fields.iter().find(|field| field.stored == stored)?;
+    let member = models.field(collection, stored)?;
     let key = match member.ty {
         Type::Plain(plain) => Key::Plain(plain),
         Type::Helper(helper) => Key::Helper(helper),

@@ -1,6 +1,6 @@
 //! Which references and copies can be declared by attributes, and what is said of the others.
 
-use super::model::{Helper, Key, Plain, Target};
+use super::model::{Helper, Key, Plain, Role, Target};
 use crate::design::{CollectionKind, Compared, Copied, Design, Field, Index, Place, Reference};
 use crate::kind::Kind;
 use std::collections::{BTreeSet, HashMap};
@@ -12,7 +12,7 @@ const SURE: f64 = 0.8;
 #[derive(Debug, Default)]
 pub struct Links {
     declared: HashMap<(String, String), (usize, Target)>,
-    copies: HashMap<(String, String), (String, String)>,
+    pub(super) roles: HashMap<(String, String), Role>,
     remarks: HashMap<(String, String), Vec<String>>,
     /// Fields whose value a reference or a copy repeats, so that its type is that of the text.
     repeated: BTreeSet<(String, String)>,
@@ -31,8 +31,8 @@ impl Links {
         for copied in &design.copies {
             links.copy(design, copied);
         }
-        links.without_circles(design);
         links.derived(design);
+        links.without_circles(design);
         links
     }
 
@@ -42,9 +42,29 @@ impl Links {
         Some(target)
     }
 
-    /// The stored names of the reference and of the field there, of a copy.
-    pub fn copied(&self, collection: &str, path: &str) -> Option<&(String, String)> {
-        self.copies.get(&key(collection, path))
+    /// The number of the reference that a field is declared as.
+    pub fn number(&self, collection: &str, path: &str) -> Option<usize> {
+        let (number, _) = self.declared.get(&key(collection, path))?;
+        Some(*number)
+    }
+
+    /// What a field is declared as beside its type.
+    pub fn role(&self, collection: &str, path: &str) -> &Role {
+        self.roles.get(&key(collection, path)).unwrap_or(&Role::Plain)
+    }
+
+    /// Whether a reference, a copy or a value of children stands in a document, or below it.
+    pub fn is_below(&self, collection: &str, path: &str) -> bool {
+        let mut all = self.declared.keys().chain(self.roles.keys());
+        all.any(|(of, at)| {
+            let rest = at.strip_prefix(path);
+            of == collection && rest.is_some_and(|rest| rest.starts_with(['.', '[', '{']))
+        })
+    }
+
+    /// A value that others repeat has the type of its text.
+    pub(super) fn repeat(&mut self, collection: &str, path: &str) {
+        self.repeated.insert(key(collection, path));
     }
 
     /// The attributes and comments of a field.
@@ -59,7 +79,7 @@ impl Links {
         self.repeated.contains(&key(collection, path))
     }
 
-    fn remark(&mut self, collection: &str, path: &str, text: String) {
+    pub(super) fn remark(&mut self, collection: &str, path: &str, text: String) {
         let all = self.remarks.entry(key(collection, path)).or_default();
         if !all.contains(&text) {
             all.push(text);
@@ -102,29 +122,6 @@ impl Links {
         }
     }
 
-    fn two_way(&mut self, design: &Design, two: &crate::design::TwoWay) {
-        let (Some(a), Some(b)) = (design.reference(two.a), design.reference(two.b)) else {
-            return;
-        };
-        let is = if two.a == two.b {
-            "A link in both directions".to_owned()
-        } else {
-            format!("The other side of `{}`", written(&b.from))
-        };
-        let differ = match two.only_a + two.only_b {
-            0 => format!("{} pairs agree", two.agree),
-            _ => format!(
-                "{} pairs agree, {} are on this side alone and {} on the other",
-                two.agree, two.only_a, two.only_b
-            ),
-        };
-        self.remark(
-            &a.from.collection,
-            first(&a.from),
-            format!("{is}: {differ}. `inverse = …` would keep both sides equal."),
-        );
-    }
-
     fn copy(&mut self, design: &Design, copied: &Copied) {
         let Some(reference) = design.reference(copied.by) else {
             return;
@@ -142,7 +139,7 @@ impl Links {
             }
         );
         let why = match copyable(design, reference, copied) {
-            _ if self.copies.contains_key(&at) => Some("Another copy is declared.".to_owned()),
+            _ if self.roles.contains_key(&at) => Some("Another copy is declared.".to_owned()),
             _ if self
                 .declared
                 .get(&key(collection, first(&reference.from)))
@@ -157,8 +154,11 @@ impl Links {
             Ok(()) => {
                 self.repeated.insert(at.clone());
                 self.repeated.insert(key(&reference.to.collection, &copied.from));
-                let by = last(first(&reference.from)).to_owned();
-                self.copies.insert(at, (by, copied.from.clone()));
+                let role = Role::Copy {
+                    by: last(first(&reference.from)).to_owned(),
+                    from: copied.from.clone(),
+                };
+                self.roles.insert(at, role);
                 None
             }
         };
@@ -169,110 +169,17 @@ impl Links {
         };
         self.remark(collection, &copied.path, text);
     }
-
-    /// Leaves out copies that would be copied from themselves.
-    fn without_circles(&mut self, design: &Design) {
-        let source = |links: &Self, at: &(String, String)| -> Option<(String, String)> {
-            let (by, from) = links.copies.get(at)?;
-            let holder = sibling(&at.1, by);
-            let (id, _) = links.declared.get(&(at.0.clone(), holder))?;
-            let reference = design.reference(*id)?;
-            Some((reference.to.collection.clone(), from.clone()))
-        };
-        let mut all: Vec<_> = self.copies.keys().cloned().collect();
-        all.sort();
-        for start in all {
-            let mut at = start.clone();
-            for _ in 0..=self.copies.len() {
-                match source(self, &at) {
-                    Some(next) if next == start => {
-                        self.copies.remove(&start);
-                        break;
-                    }
-                    Some(next) => at = next,
-                    None => break,
-                }
-            }
-        }
-    }
-
-    /// Computed fields, subsets and buckets: their attributes need the children's own, so that they are remarks.
-    fn derived(&mut self, design: &Design) {
-        for computed in &design.computed {
-            let of = computed.of.join("`, `");
-            let by = computed.by.and_then(|by| design.reference(by));
-            let is = match by {
-                Some(by) => format!(
-                    "of the `{}` that refer to it by `{}`",
-                    by.from.collection,
-                    first(&by.from)
-                ),
-                None => format!("of `{of}`"),
-            };
-            let how = match computed.kind {
-                crate::design::ComputedKind::Same => "Equal to the value",
-                crate::design::ComputedKind::Sum => "The sum",
-                crate::design::ComputedKind::Product => "The product",
-                crate::design::ComputedKind::Length => "The length",
-                crate::design::ComputedKind::Concat => "The texts in one",
-                crate::design::ComputedKind::Base100 => "Hour and minute",
-                crate::design::ComputedKind::CountOfReferrers => "The number",
-                crate::design::ComputedKind::SumOfReferrers => "The sum",
-                crate::design::ComputedKind::AverageOfReferrers => "The average",
-            };
-            let attribute = match computed.kind {
-                crate::design::ComputedKind::CountOfReferrers => {
-                    " `#[computed(count = …)]` would keep it so."
-                }
-                crate::design::ComputedKind::SumOfReferrers => " `#[computed(sum = …)]` would keep it so.",
-                crate::design::ComputedKind::AverageOfReferrers => {
-                    " `#[computed(avg = …)]` would keep it so."
-                }
-                _ => "",
-            };
-            self.remark(
-                &computed.collection,
-                &computed.path,
-                format!(
-                    "{how} {is}: {} are, {} are not.{attribute}",
-                    computed.equal, computed.different
-                ),
-            );
-        }
-        for subset in &design.subsets {
-            let of = design.reference(subset.by).map_or("", |by| &by.from.collection);
-            self.remark(
-                &subset.collection,
-                &subset.path,
-                format!(
-                    "The first {} of `{of}` by `{}`: {} arrays are, {} are not. `#[subset(of = …, limit = {}, order(-{}))]` would keep \
-                     it so.",
-                    subset.limit, subset.order, subset.equal, subset.different, subset.limit, subset.order
-                ),
-            );
-        }
-        for bucket in &design.buckets {
-            self.remark(
-                &bucket.collection,
-                &bucket.items,
-                format!(
-                    "The items of a bucket, at most {} of each `{}`. `#[bucket(…)]` on the struct of an item keeps such collections.",
-                    bucket.limit, bucket.key
-                ),
-            );
-        }
-    }
 }
 
-fn key(collection: &str, path: &str) -> (String, String) {
+pub(super) fn key(collection: &str, path: &str) -> (String, String) {
     (collection.to_owned(), path.to_owned())
 }
 
-fn first(place: &Place) -> &str {
+pub(super) fn first(place: &Place) -> &str {
     place.paths.first().map_or("", String::as_str)
 }
 
-fn written(place: &Place) -> String {
+pub(super) fn written(place: &Place) -> String {
     match place.paths.as_slice() {
         [path] => format!("{}.{path}", place.collection),
         paths => format!("{}.({})", place.collection, paths.join(", ")),
@@ -299,7 +206,7 @@ pub fn last(path: &str) -> &str {
 }
 
 /// The path of another field of the same document.
-fn sibling(path: &str, name: &str) -> String {
+pub(super) fn sibling(path: &str, name: &str) -> String {
     match path.rsplit_once('.') {
         Some((parent, _)) => format!("{parent}.{name}"),
         None => name.to_owned(),
@@ -307,7 +214,7 @@ fn sibling(path: &str, name: &str) -> String {
 }
 
 /// The type of the values of a field that a reference may hold.
-fn value_key(field: &Field) -> Option<Key> {
+pub(super) fn value_key(field: &Field) -> Option<Key> {
     let kinds: Vec<Kind> = field
         .kinds
         .keys()

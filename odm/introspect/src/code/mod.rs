@@ -16,6 +16,7 @@ mod naming;
 pub mod orders;
 mod print;
 mod remarks;
+mod roles;
 mod unify;
 
 use crate::design::Design;

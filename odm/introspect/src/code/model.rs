@@ -46,6 +46,8 @@ pub struct Named {
     pub comments: Vec<String>,
     /// The options of `#[document(…)]`, or of `#[embed(…)]`.
     pub options: Vec<String>,
+    /// The collection whose documents its fields are copies of: it is the element of a subset.
+    pub copies: Option<usize>,
     /// Its form.
     pub is: Is,
 }
@@ -68,8 +70,26 @@ pub enum Is {
     Enum(Vec<(String, String)>),
     /// An enum without names of variants: one for each type of value.
     Union(Vec<(String, Type)>),
+    /// An enum of documents, whose first field names the variant.
+    Tagged {
+        /// The stored name of that field.
+        tag: String,
+        /// The variants.
+        variants: Vec<Variant>,
+    },
     /// A struct around an array or a map, which stands in another array.
     Around(Box<Member>),
+}
+
+/// A variant of an enum with a tag.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// Its name in Rust.
+    pub rust: String,
+    /// The value of the tag.
+    pub stored: String,
+    /// Its fields.
+    pub fields: Vec<Member>,
 }
 
 /// A field.
@@ -89,8 +109,85 @@ pub struct Member {
     pub attributes: Vec<String>,
     /// Remarks above it.
     pub comments: Vec<String>,
-    /// The copy that it is: the stored name of the reference beside it, and the stored name of the field there.
-    pub copy: Option<(String, String)>,
+    /// What it is declared as beside its type.
+    pub role: Role,
+}
+
+/// What a field is declared as beside its type. Names of fields are stored names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Role {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// A copy.
+    Copy {
+        /// The reference beside it.
+        by: String,
+        /// The field of the document that it names.
+        from: String,
+    },
+    /// The id of the document that the other fields of the struct are copies of.
+    CopiedId,
+    /// One side of a two-way reference: the field of the other side.
+    TwoWay(String),
+    /// A reference to the document that this one belongs to.
+    Parent,
+    /// The number of children.
+    Count(Children),
+    /// The sum of a field of the children.
+    Sum(Children, String),
+    /// The first of the children.
+    Subset {
+        /// The children.
+        children: Children,
+        /// The greatest number of them.
+        limit: u64,
+        /// The field of theirs that the order follows.
+        order: String,
+        /// Whether the greatest stands first.
+        descending: bool,
+    },
+}
+
+/// The documents that refer to another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Children {
+    /// Their collection, as an index of [`Models::collections`].
+    pub collection: usize,
+    /// The collection of the other one.
+    pub parent: usize,
+    /// The reference.
+    pub by: String,
+}
+
+impl Role {
+    /// The children that a value follows from.
+    pub fn children(&self) -> Option<&Children> {
+        match self {
+            Self::Count(children) | Self::Sum(children, _) | Self::Subset { children, .. } => Some(children),
+            _ => None,
+        }
+    }
+}
+
+impl Is {
+    /// The fields, of all variants.
+    pub fn members(&self) -> Vec<&Member> {
+        match self {
+            Self::Struct { fields, .. } => fields.iter().collect(),
+            Self::Tagged { variants, .. } => variants.iter().flat_map(|variant| &variant.fields).collect(),
+            Self::Around(member) => vec![member],
+            Self::Enum(_) | Self::Union(_) => Vec::new(),
+        }
+    }
+
+    /// The types in it.
+    pub fn types(&self) -> Vec<&Type> {
+        match self {
+            Self::Union(variants) => variants.iter().map(|(_, ty)| ty).collect(),
+            _ => self.members().into_iter().map(|member| &member.ty).collect(),
+        }
+    }
 }
 
 /// Whether a field may be missing or null.
@@ -325,7 +422,7 @@ impl Models {
                             .clone();
                         continue;
                     }
-                    Is::Struct { .. } | Is::Enum(_) => {}
+                    Is::Struct { .. } | Is::Enum(_) | Is::Tagged { .. } => {}
                 }
             }
             if let Some(behind) = rest.strip_prefix("[]").or_else(|| rest.strip_prefix("{}")) {
@@ -338,12 +435,10 @@ impl Models {
             }
             let rest_of = rest.strip_prefix('.').unwrap_or(rest);
             let Type::Named(number) = at else { return None };
-            let Is::Struct { fields, .. } = &self.types.get(number)?.is else {
-                return None;
-            };
             // The longest name: one may be the beginning of another.
-            let field = fields
-                .iter()
+            let members = self.types.get(number)?.is.members();
+            let field = members
+                .into_iter()
                 .filter(|field| {
                     rest_of.strip_prefix(field.stored.as_str()).is_some_and(|behind| {
                         behind.is_empty()
@@ -389,6 +484,21 @@ impl Models {
         } else {
             item
         }
+    }
+
+    /// The fields of the struct of a collection.
+    pub fn root(&self, collection: usize) -> Option<&[Member]> {
+        match &self.types.get(self.collections.get(collection)?.root)?.is {
+            Is::Struct { fields, .. } => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// A field of the struct of a collection.
+    pub fn field(&self, collection: usize, stored: &str) -> Option<&Member> {
+        self.root(collection)?
+            .iter()
+            .find(|member| member.stored == stored)
     }
 
     /// The name of the struct of a collection.

@@ -48,22 +48,11 @@ fn users(models: &Models) -> BTreeMap<usize, BTreeSet<usize>> {
                 continue;
             }
             if let Some(named) = models.types.get(at) {
-                open.extend(parts(&named.is));
+                open.extend(named.is.types().into_iter().filter_map(inner));
             }
         }
     }
     users
-}
-
-/// The named types in a type.
-fn parts(is: &Is) -> Vec<usize> {
-    let types: Vec<&Type> = match is {
-        Is::Struct { fields, .. } => fields.iter().map(|field| &field.ty).collect(),
-        Is::Union(variants) => variants.iter().map(|(_, ty)| ty).collect(),
-        Is::Around(member) => vec![&member.ty],
-        Is::Enum(_) => Vec::new(),
-    };
-    types.into_iter().filter_map(inner).collect()
 }
 
 fn inner(ty: &Type) -> Option<usize> {

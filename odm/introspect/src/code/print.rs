@@ -3,7 +3,7 @@
 use super::bounds::{REFERENCES, digits, with_headroom};
 use super::helpers;
 use super::indexes::{self, Said};
-use super::model::{Helper, Is, Many, Member, Models, Named, Plain, Target, Type};
+use super::model::{Children, Helper, Is, Many, Member, Models, Named, Plain, Role, Target, Type};
 use crate::design::{Collection, CollectionKind, Design};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -182,22 +182,18 @@ fn is_type(body: &str, name: &str) -> bool {
 
 /// The names of other files that a type uses.
 fn names_of(models: &Models, named: &Named, file: usize, used: &mut BTreeSet<String>) {
-    let mut of_type = |ty: &Type| names_of_type(models, ty, file, used);
-    match &named.is {
-        Is::Struct { fields, .. } => {
-            for field in fields {
-                of_type(&field.ty);
-            }
-            if fields
-                .iter()
-                .any(|field| field.presence.is_both() && !field.ty.is_opaque())
-            {
-                used.insert(Helper::OrNull.name().to_owned());
-            }
-        }
-        Is::Union(variants) => variants.iter().for_each(|(_, ty)| of_type(ty)),
-        Is::Around(member) => of_type(&member.ty),
-        Is::Enum(_) => {}
+    for ty in named.is.types() {
+        names_of_type(models, ty, file, used);
+    }
+    let members = named.is.members();
+    let has_both = |field: &&Member| field.presence.is_both() && !field.ty.is_opaque();
+    if !matches!(named.is, Is::Around(_)) && members.iter().any(has_both) {
+        used.insert(Helper::OrNull.name().to_owned());
+    }
+    let children = members.iter().filter_map(|member| member.role.children());
+    let documents = children.map(|children| children.collection).chain(named.copies);
+    for collection in documents.filter(|collection| *collection != file) {
+        used.insert(models.document(collection).to_owned());
     }
 }
 
@@ -256,6 +252,9 @@ fn named_text(out: &mut String, models: &Models, named: &Named, root: Option<(&C
         }
         None => out.push_str("#[derive(Embed, Clone, Debug, PartialEq)]\n"),
     }
+    if let Some(collection) = named.copies {
+        let _ = writeln!(out, "#[denormalize(from = {})]", models.document(collection));
+    }
     let options = |own: &[&str]| {
         let all: Vec<&str> = own
             .iter()
@@ -305,6 +304,29 @@ fn named_text(out: &mut String, models: &Models, named: &Named, root: Option<(&C
             }
             out.push_str("}\n");
         }
+        Is::Tagged { tag, variants } => {
+            let tag = format!("tag = {tag:?}");
+            let _ = writeln!(out, "#[embed({})]\npub enum {} {{", options(&[&tag]), named.name);
+            for variant in variants {
+                if variant.rust != variant.stored {
+                    let _ = writeln!(out, "    #[embed(name = {:?})]", variant.stored);
+                }
+                if variant.fields.is_empty() {
+                    let _ = writeln!(out, "    {},", variant.rust);
+                    continue;
+                }
+                let _ = writeln!(out, "    {} {{", variant.rust);
+                let mut text = String::new();
+                for member in &variant.fields {
+                    lines_of_member(&mut text, models, member, &variant.fields, false, false, "");
+                }
+                for line in text.lines() {
+                    let _ = writeln!(out, "    {line}");
+                }
+                out.push_str("    },\n");
+            }
+            out.push_str("}\n");
+        }
         Is::Union(variants) => {
             let _ = writeln!(
                 out,
@@ -348,6 +370,18 @@ fn member_text(
     is_root: bool,
     is_declared: bool,
 ) {
+    lines_of_member(out, models, member, fields, is_root, is_declared, "pub ");
+}
+
+fn lines_of_member(
+    out: &mut String,
+    models: &Models,
+    member: &Member,
+    fields: &[Member],
+    is_root: bool,
+    is_declared: bool,
+    visibility: &str,
+) {
     for comment in &member.comments {
         let mut text = String::new();
         lines(&mut text, "//", comment);
@@ -358,7 +392,8 @@ fn member_text(
     for attribute in attributes(models, member, fields, is_root, is_declared) {
         let _ = writeln!(out, "    {attribute}");
     }
-    let _ = writeln!(out, "    pub {}: {},", member.rust, models.member_text(member));
+    let ty = models.member_text(member);
+    let _ = writeln!(out, "    {visibility}{}: {ty},", member.rust);
 }
 
 /// The attributes of a field.
@@ -370,25 +405,20 @@ pub fn attributes(
     is_declared: bool,
 ) -> Vec<String> {
     let mut all = member.attributes.clone();
-    match &member.ty {
-        Type::Ref(target) => all.push(reference(models, target, None, is_declared)),
-        Type::List(many) => match &*many.item {
+    match (&member.ty, &member.role) {
+        (_, Role::CopiedId | Role::Subset { .. }) => {}
+        (Type::Ref(target), role) => all.push(reference(models, target, None, role, is_declared)),
+        (Type::List(many), role) => match &*many.item {
             Type::Ref(target) => {
                 let max = with_headroom(many.found).min(REFERENCES);
-                all.push(reference(models, target, Some(max), is_declared));
+                all.push(reference(models, target, Some(max), role, is_declared));
             }
             _ => all.push(embed(models, many, None)),
         },
-        Type::Map(many) => all.push(embed(models, many, Some(with_headroom(many.key)))),
+        (Type::Map(many), _) => all.push(embed(models, many, Some(with_headroom(many.key)))),
         _ => {}
     }
-    if let Some((by, from)) = &member.copy
-        && let Some(reference) = fields.iter().find(|field| field.stored == *by)
-        && let Type::Ref(target) = &reference.ty
-        && let Some((from, _)) = indexes::by(models, target.collection, from)
-    {
-        all.push(format!("#[denormalize(from = {}.{from})]", reference.rust));
-    }
+    all.extend(derived(models, member, fields));
     let mut options: Vec<String> = Vec::new();
     if needs_name(member, is_root) {
         options.push(format!("name = {:?}", member.stored));
@@ -409,6 +439,65 @@ pub fn attributes(
         all.push("#[serde(skip_serializing_if = \"OrNull::is_missing\")]".to_owned());
     }
     all
+}
+
+/// The attribute of what is derived from other documents.
+fn derived(models: &Models, member: &Member, fields: &[Member]) -> Option<String> {
+    let name = |collection: usize, stored: &str| {
+        let field = models.field(collection, stored)?;
+        Some(field.rust.as_str())
+    };
+    Some(match &member.role {
+        Role::Plain | Role::CopiedId | Role::TwoWay(_) | Role::Parent => return None,
+        Role::Copy { by, from } => {
+            let reference = fields.iter().find(|field| field.stored == *by)?;
+            let Type::Ref(target) = &reference.ty else {
+                return None;
+            };
+            let from = name(target.collection, from)?;
+            format!("#[denormalize(from = {}.{from})]", reference.rust)
+        }
+        Role::Count(children) => {
+            let of = models.document(children.collection);
+            format!("#[computed(count = {of}{})]", by(models, children)?)
+        }
+        Role::Sum(children, field) => {
+            let (of, field) = (
+                models.document(children.collection),
+                name(children.collection, field)?,
+            );
+            format!("#[computed(sum = {of}.{field}{})]", by(models, children)?)
+        }
+        Role::Subset {
+            children,
+            limit,
+            order,
+            descending,
+        } => format!(
+            "#[subset(of = {}, limit = {}, order({}{}){})]",
+            models.document(children.collection),
+            digits(*limit),
+            if *descending { "-" } else { "" },
+            name(children.collection, order)?,
+            by(models, children)?,
+        ),
+    })
+}
+
+/// The option `by` of what follows from children, where they have no or several references that say whose they are.
+fn by(models: &Models, children: &Children) -> Option<String> {
+    let is_parent = |member: &&Member| {
+        let is_to_it = matches!(&member.ty, Type::Ref(target) if target.collection == children.parent);
+        member.role == Role::Parent && is_to_it
+    };
+    let fields = models.root(children.collection)?;
+    let mut parents = fields.iter().filter(is_parent);
+    let only = parents.next().filter(|_| parents.next().is_none());
+    if only.is_some_and(|only| only.stored == children.by) {
+        return Some(String::new());
+    }
+    let reference = models.field(children.collection, &children.by)?;
+    Some(format!(", by = {}", reference.rust))
 }
 
 /// Whether the stored name has to be said.
@@ -434,7 +523,7 @@ fn holds_documents(models: &Models, ty: &Type, depth: u32) -> bool {
     }
     match ty {
         Type::Named(at) => match models.types.get(*at).map(|named| &named.is) {
-            Some(Is::Struct { .. }) => true,
+            Some(Is::Struct { .. } | Is::Tagged { .. }) => true,
             Some(Is::Union(variants)) => variants
                 .iter()
                 .any(|(_, ty)| holds_documents(models, ty, depth + 1)),
@@ -447,7 +536,7 @@ fn holds_documents(models: &Models, ty: &Type, depth: u32) -> bool {
     }
 }
 
-fn reference(models: &Models, target: &Target, many: Option<u64>, is_declared: bool) -> String {
+fn reference(models: &Models, target: &Target, many: Option<u64>, role: &Role, is_declared: bool) -> String {
     let mut options = Vec::new();
     if let Some(max) = many {
         options.push(format!("many, max = {}", digits(max)));
@@ -456,12 +545,22 @@ fn reference(models: &Models, target: &Target, many: Option<u64>, is_declared: b
         let rust = indexes::by(models, target.collection, by).map_or(by.as_str(), |(rust, _)| rust);
         options.push(format!("by = {rust}"));
     }
+    if let Role::TwoWay(inverse) = role
+        && let Some(inverse) = models.field(target.collection, inverse)
+    {
+        options.push(format!("inverse = {}", inverse.rust));
+    }
     if !is_declared {
         options.push("index = false".to_owned());
     }
+    let attribute = if *role == Role::Parent {
+        "parent_ref"
+    } else {
+        "reference"
+    };
     match options.as_slice() {
-        [] => "#[reference]".to_owned(),
-        options => format!("#[reference({})]", options.join(", ")),
+        [] => format!("#[{attribute}]"),
+        options => format!("#[{attribute}({})]", options.join(", ")),
     }
 }
 

@@ -8,6 +8,9 @@ use crate::sketch::Spread;
 /// The most names that a remark lists.
 const LISTED: usize = 12;
 
+/// The beginning of the remark on documents without the field.
+pub const MISSING: &str = "Missing in";
+
 /// The comment above the struct of a collection.
 pub fn of_collection(collection: &Collection) -> Vec<String> {
     let sizes = &collection.sizes;
@@ -39,7 +42,7 @@ pub fn of_field(field: &Field, collection: &Collection, ty: &Type) -> Vec<String
             String::new()
         };
         all.push(format!(
-            "Missing in {} of {}{null}.",
+            "{MISSING} {} of {}{null}.",
             field.of - field.present,
             field.of
         ));
@@ -142,6 +145,20 @@ pub fn variants(variants: &Variants) -> String {
         "{} kinds of documents, {told}: {}{more}. An enum with `tag` would have a variant for each.",
         variants.kinds.len(),
         kinds.join("; ")
+    )
+}
+
+/// A remark on an enum with a tag.
+pub fn tagged(variants: &Variants) -> String {
+    let kinds: Vec<(String, u64)> = variants
+        .kinds
+        .iter()
+        .map(|kind| (kind.value.clone(), kind.number))
+        .collect();
+    format!(
+        "Told by `{}`: {}.",
+        variants.tag.as_deref().unwrap_or_default(),
+        values(&kinds)
     )
 }
 

@@ -1,6 +1,8 @@
 //! One type for shapes that are the same in several places, or nearly so.
 
-use super::model::{Helper, Is, Key, Many, Member, Models, Named, Plain, Presence, Target, Type};
+use super::model::{
+    Helper, Is, Key, Many, Member, Models, Named, Plain, Presence, Role, Target, Type, Variant,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The fewest fields that tell equal shapes to be the same thing.
@@ -18,7 +20,7 @@ pub fn find(models: &mut Models, is: &Is) -> Option<usize> {
             .types
             .iter()
             .enumerate()
-            .filter(|(at, _)| !roots.contains(at))
+            .filter(|(at, known)| !roots.contains(at) && known.copies.is_none())
             .find_map(|(at, known)| {
                 let mut join = Join {
                     types: &models.types,
@@ -30,10 +32,10 @@ pub fn find(models: &mut Models, is: &Is) -> Option<usize> {
             })
     };
     let (at, both, variants) = all(true).or_else(|| all(false))?;
-    if let Is::Struct { fields, .. } = &both
-        && fields
-            .iter()
-            .any(|field| field.presence.is_both() && !field.ty.is_opaque())
+    if both
+        .members()
+        .iter()
+        .any(|field| field.presence.is_both() && !field.ty.is_opaque())
     {
         models.helpers.insert(Helper::OrNull);
     }
@@ -70,6 +72,28 @@ impl Join<'_> {
                     variants.push((name.clone(), self.types(a, b)?));
                 }
                 Some(Is::Union(variants))
+            }
+            (
+                Is::Tagged { tag, variants: a },
+                Is::Tagged {
+                    tag: other,
+                    variants: b,
+                },
+            ) if tag == other && a.len() == b.len() => {
+                let variants = a.iter().zip(b).map(|(a, b)| {
+                    let is_same = a.stored == b.stored && a.fields.len() == b.fields.len();
+                    let fields = a.fields.iter().zip(&b.fields).map(|(a, b)| {
+                        let is_same = is_same && a.stored == b.stored;
+                        is_same.then(|| self.members(a, b))?
+                    });
+                    let fields = fields.collect::<Option<Vec<_>>>()?;
+                    is_same.then(|| Variant { fields, ..a.clone() })
+                });
+                let variants = variants.collect::<Option<Vec<_>>>()?;
+                Some(Is::Tagged {
+                    tag: tag.clone(),
+                    variants,
+                })
             }
             (Is::Around(a), Is::Around(b)) => {
                 let ty = self.types(&a.ty, &b.ty)?;
@@ -160,8 +184,8 @@ impl Join<'_> {
 
     fn members(&mut self, a: &Member, b: &Member) -> Option<Member> {
         // A copy is optional where its source or its reference is: that of both is as it is for each.
-        let is_copy = a.copy.is_some();
-        if a.copy != b.copy || is_copy && a.presence.is_optional() != b.presence.is_optional() {
+        let is_copy = a.role != Role::Plain;
+        if a.role != b.role || is_copy && a.presence.is_optional() != b.presence.is_optional() {
             return None;
         }
         let ty = self.types(&a.ty, &b.ty)?;
@@ -231,8 +255,9 @@ impl Join<'_> {
 /// The field where it may be missing or null too. `None`, where its type doesn't tell missing from null, or it is a copy.
 fn optional(member: &Member, presence: Presence) -> Option<Member> {
     let presence = member.presence.or(presence);
-    let is_plain = !matches!(member.ty, Type::Ref(_)) && !member.ty.is_many() && member.copy.is_none();
-    if presence.is_both() && !is_plain || presence != member.presence && member.copy.is_some() {
+    let has_role = member.role != Role::Plain;
+    let is_plain = !matches!(member.ty, Type::Ref(_)) && !member.ty.is_many() && !has_role;
+    if presence.is_both() && !is_plain || presence != member.presence && has_role {
         return None;
     }
     Some(Member {

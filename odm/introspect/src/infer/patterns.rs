@@ -63,7 +63,7 @@ fn subset(
     if shared.is_empty() || shared.len() * 2 < items.fields.len() {
         return None;
     }
-    let orders: Vec<&Field> = from
+    let mut orders: Vec<&Field> = from
         .facts
         .root
         .fields
@@ -73,6 +73,12 @@ fn subset(
             field.only_kind().is_some_and(is_order) && !field.is_optional()
         })
         .collect();
+    // Of orders that say the same, a date is meant, or a number, and not the id.
+    orders.sort_by_key(|field| match field.only_kind() {
+        Some(Kind::Date) => 0,
+        Some(Kind::ObjectId) => 2,
+        _ => 1 + u8::from(field.name == "_id"),
+    });
     let key = Path::parse(&reference.to.paths[0]);
     let identity = |document: &RawDocument| -> Vec<Option<Value>> {
         let value = |name: &&str| {
@@ -87,13 +93,14 @@ fn subset(
     let mut best: Option<Subset> = None;
     for order in orders {
         let (mut equal, mut different, mut greatest) = (0, 0, 0);
+        let (mut descending, mut ascending) = (0, 0);
         // An array with all children is the other side of their reference.
         let mut is_part = false;
         for document in to.kept.all() {
             let Some(RawBsonRef::Array(stored)) = document.get(array.name.as_str()).ok().flatten() else {
                 continue;
             };
-            let stored: BTreeSet<_> = stored
+            let stored: Vec<_> = stored
                 .into_iter()
                 .flatten()
                 .filter_map(|item| item.as_document().map(identity))
@@ -104,13 +111,19 @@ fn subset(
                 continue;
             }
             own.sort_by(|a, b| by(order, b).total_cmp(&by(order, a)));
-            let newest: BTreeSet<_> = own
+            let newest: Vec<_> = own
                 .iter()
                 .take(stored.len())
                 .map(|child| identity(child))
                 .collect();
             is_part |= own.len() > stored.len();
             greatest = greatest.max(stored.len() as u64);
+            if stored.len() > 1 {
+                descending += u64::from(stored == newest);
+                ascending += u64::from(stored.iter().eq(newest.iter().rev()));
+            }
+            let (stored, newest): (BTreeSet<_>, BTreeSet<_>) =
+                (stored.into_iter().collect(), newest.into_iter().collect());
             if !stored.is_empty() && stored == newest {
                 equal += 1;
             } else {
@@ -125,6 +138,7 @@ fn subset(
                 path: array.path.clone(),
                 by: reference.id,
                 order: order.path.clone(),
+                descending: descending >= ascending,
                 limit: greatest,
                 equal,
                 different,

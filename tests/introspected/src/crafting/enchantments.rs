@@ -24,7 +24,8 @@ pub struct Enchantment {
     // Refers to `enchantments.name`: 34 of 34 were found. With a unique index on `name` of
     // `enchantments` it can be declared: `#[reference(by = name)]`. 20 of 20 distinct values were
     // found.
-    // A link in both directions: 34 pairs agree. `inverse = …` would keep both sides equal.
+    // A link in both directions: 34 pairs agree. Both sides have to be declared as references. `inverse
+    // = …` would keep both sides equal.
     #[embed(max = 10)]
     pub exclude: Vec<String>,
     pub category: Category,

@@ -10,8 +10,12 @@ pub mod maps;
 pub mod mixed_ids;
 pub mod new_readers;
 pub mod numbers;
+pub mod products;
 pub mod readers;
+pub mod reviews;
 pub mod type_;
+pub mod works;
+pub mod writers;
 
 pub use absent_values::*;
 pub use arrays::*;
@@ -21,11 +25,15 @@ pub use maps::*;
 pub use mixed_ids::*;
 pub use new_readers::*;
 pub use numbers::*;
+pub use products::*;
 pub use readers::*;
+pub use reviews::*;
 pub use type_::*;
+pub use works::*;
+pub use writers::*;
 
 /// The documents of all collections, for `Odm::new`.
-pub fn models() -> [odm::Model; 10] {
+pub fn models() -> [odm::Model; 14] {
     odm::models![
         AbsentValue,
         Array,
@@ -35,8 +43,12 @@ pub fn models() -> [odm::Model; 10] {
         MixedId,
         NewReader,
         Number2,
+        Product,
         Reader2,
+        Review,
         Type,
+        Work,
+        Writer,
     ]
 }
 

@@ -24,8 +24,8 @@ pub struct AbilityScore {
 pub struct AbilityScoreSkill {
     // Refers to `skills.index`: 18 of 18 were found. 18 of 18 distinct values were found, and the name
     // says it, and so were the fields beside it.
-    // The other side of `skills.ability_score.index`: 18 pairs agree. `inverse = …` would keep both
-    // sides equal.
+    // The other side of `skills.ability_score.index`: 18 pairs agree. The sides of a two-way reference
+    // hold the `_id` of each other. `inverse = …` would keep both sides equal.
     #[reference(by = index, index = false)]
     pub index: Ref<Skill, String>,
     // A copy: 18 equal `skills.name`. 18 of 18 are equal; 18 distinct values, the commonest has 6 %.

@@ -496,8 +496,8 @@ pub struct ClassStartingEquipmentOption {
 pub struct SubclassEntry {
     // Refers to `subclasses.index`: 12 of 12 were found. 12 of 12 distinct values were found, and the
     // name says it, and so were the fields beside it.
-    // The other side of `subclasses.class.index`: 12 pairs agree. `inverse = …` would keep both sides
-    // equal.
+    // The other side of `subclasses.class.index`: 12 pairs agree. The sides of a two-way reference hold
+    // the `_id` of each other. `inverse = …` would keep both sides equal.
     #[reference(by = index, index = false)]
     pub index: Ref<Subclass, String>,
     // A copy: 12 equal `subclasses.name`. 12 of 12 are equal; 12 distinct values, the commonest has 8

@@ -66,42 +66,32 @@ pub struct ClassEntry {
     pub url: String,
 }
 
-/// `prerequisites[].type` of `features`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeatureType {
-    #[embed(name = "feature")]
-    Feature,
-    #[embed(name = "level")]
-    Level,
-    #[embed(name = "spell")]
-    Spell,
-}
-
 /// `prerequisites[]` of `features`.
-// 3 kinds of documents, told by `type`: feature (5): always `feature`; level (16): always `level`;
-// spell (3): always `spell`. An enum with `tag` would have a variant for each.
+// Told by `type`: "feature" (5), "level" (16), "spell" (3).
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct FeaturePrerequisite {
-    #[field(name = "type")]
-    pub type_: FeatureType,
-    // Missing in 21 of 24.
-    // Perhaps refers to `spells.url`: 3 of 3 were found. The data alone do not prove it. 1 of 1
-    // distinct values were found, and the name says it.
-    #[field(skip_none)]
-    pub spell: Option<String>,
-    // Missing in 8 of 24.
-    #[field(skip_none)]
-    pub level: Option<i32>,
-    // Missing in 19 of 24.
-    // Refers to `features.url`: 5 of 5 were found. With a unique index on `url` of `features` it can be
-    // declared: `#[reference(by = url)]`. 3 of 3 distinct values were found, and the name says it.
-    #[field(skip_none)]
-    pub feature: Option<String>,
+#[embed(tag = "type")]
+pub enum FeaturePrerequisite {
+    #[embed(name = "feature")]
+    Feature {
+        // Refers to `features.url`: 5 of 5 were found. With a unique index on `url` of `features` it can be
+        // declared: `#[reference(by = url)]`. 3 of 3 distinct values were found, and the name says it.
+        feature: String,
+    },
+    #[embed(name = "level")]
+    Level {
+        level: i32,
+    },
+    #[embed(name = "spell")]
+    Spell {
+        // Perhaps refers to `spells.url`: 3 of 3 were found. The data alone do not prove it. 1 of 1
+        // distinct values were found, and the name says it.
+        spell: String,
+    },
 }
 
 /// `feature_specific.subfeature_options.type` of `features`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeatureSubfeatureOptionType {
+pub enum FeatureType {
     #[embed(name = "feature")]
     Feature,
 }
@@ -112,7 +102,7 @@ pub struct FeatureEntry {
     // Refers to `features.index`: 75 of 75 were found. 53 of 53 distinct values were found, and so were
     // the fields beside it.
     // The other side of `features.parent.index`: 52 pairs agree, 23 are on this side alone and 32 on
-    // the other. `inverse = …` would keep both sides equal.
+    // the other. Most pairs are on one side alone. `inverse = …` would keep both sides equal.
     #[reference(by = index, index = false)]
     pub index: Ref<Feature, String>,
     // A copy: 75 equal `features.name`. 75 of 75 are equal; 45 distinct values, the commonest has 5 %.
@@ -144,7 +134,7 @@ pub struct FeatureFrom {
 pub struct FeatureSubfeatureOption {
     pub choose: i32,
     #[field(name = "type")]
-    pub type_: FeatureSubfeatureOptionType,
+    pub type_: FeatureType,
     pub from: FeatureFrom,
 }
 

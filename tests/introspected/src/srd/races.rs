@@ -127,7 +127,8 @@ pub struct TraitEntry {
     // Refers to `traits.index`: 27 of 27 were found. 21 of 21 distinct values were found, and the name
     // says it, and so were the fields beside it.
     // The other side of `traits.races[].index`: 27 pairs agree, 0 are on this side alone and 10 on the
-    // other. `inverse = …` would keep both sides equal.
+    // other. The sides of a two-way reference hold the `_id` of each other. `inverse = …` would keep
+    // both sides equal.
     #[reference(by = index, index = false)]
     pub index: Ref<Trait, String>,
     // A copy: 27 equal `traits.name`. 27 of 27 are equal; 21 distinct values, the commonest has 22 %.
@@ -143,8 +144,8 @@ pub struct TraitEntry {
 pub struct SubraceEntry {
     // Refers to `subraces.index`: 4 of 4 were found. 4 of 4 distinct values were found, and the name
     // says it, and so were the fields beside it.
-    // The other side of `subraces.race.index`: 4 pairs agree. `inverse = …` would keep both sides
-    // equal.
+    // The other side of `subraces.race.index`: 4 pairs agree. The sides of a two-way reference hold the
+    // `_id` of each other. `inverse = …` would keep both sides equal.
     #[reference(by = index, index = false)]
     pub index: Ref<Subrace, String>,
     // A copy: 4 equal `subraces.name`. 4 of 4 are equal; 4 distinct values, the commonest has 25 %.

@@ -22,8 +22,8 @@ pub struct AbilityScore {
 pub struct SkillEntry {
     // Refers to `skills._id`: 18 of 18 were found. 18 of 18 distinct values were found, and the name
     // says it, and so were the fields beside it.
-    // The other side of `skills.ability_score.index`: 18 pairs agree. `inverse = …` would keep both
-    // sides equal.
+    // The other side of `skills.ability_score.index`: 18 pairs agree. The sides of a two-way reference
+    // are fields of the documents themselves. `inverse = …` would keep both sides equal.
     #[reference(index = false)]
     pub index: Ref<Skill>,
     // A copy: 18 equal `skills.name`. 18 of 18 are equal; 18 distinct values, the commonest has 6 %.

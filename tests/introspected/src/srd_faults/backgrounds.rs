@@ -66,7 +66,8 @@ pub struct ProficiencyEntry {
     // Refers to `proficiencies._id`: 11 of 11 were found. 10 of 10 distinct values were found, and the
     // name says it, and so were the fields beside it.
     // The other side of `proficiencies.backgrounds[].index`: 10 pairs agree, 1 are on this side alone
-    // and 4 on the other. `inverse = …` would keep both sides equal.
+    // and 4 on the other. The sides of a two-way reference are fields of the documents themselves.
+    // `inverse = …` would keep both sides equal.
     #[reference(index = false)]
     pub index: Ref<Proficiency>,
     // A copy: 11 equal `proficiencies.name`. 11 of 11 are equal; 10 distinct values, the commonest has
@@ -119,50 +120,20 @@ pub struct ProficiencyChoice {
     pub from: BackgroundFrom,
 }
 
-/// `equipment_options[].from.options[].option_type` of `backgrounds`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OptionType {
-    #[embed(name = "money")]
-    Money,
-    #[embed(name = "multiple")]
-    Multiple,
-}
-
-/// `equipment_options[].from.options[].items[].option_type` of `backgrounds`.
-#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackgroundOptionType {
-    #[embed(name = "choice")]
-    Choice,
-    #[embed(name = "counted_reference")]
-    CountedReference,
-    #[embed(name = "money")]
-    Money,
-}
-
-/// `equipment_options[].from.options[].items[].of` of `backgrounds`.
+/// `equipment_options[].from.options[].items[].choice.from.equipment_category` of `backgrounds`.
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct Of {
-    // Refers to `equipment._id` where `equipment_options[].from.options[].items[].of.url` begins with
-    // /api/2024/equipment/: 20 of 20 were found. A reference that may lead to several collections is
-    // declared with `any(…)`, which stores `{ type, id }`. 15 of 16 distinct values were found, and so
-    // were the fields beside it; `equipment_options[].from.options[].items[].of.url` says which ones.
-    // Perhaps refers to `equipment_categories._id` where
-    // `equipment_options[].from.options[].items[].of.url` begins with /api/2024/equipment-categories/:
-    // 1 of 1 were found. The data alone do not prove it. 1 of 16 distinct values were found, and so
-    // were the fields beside it; `equipment_options[].from.options[].items[].of.url` says which ones;
-    // so few may be found by chance.
+pub struct BackgroundEquipmentCategory {
+    // Perhaps refers to `equipment_categories._id`: 1 of 1 were found. The data alone do not prove it.
+    // 1 of 1 distinct values were found, and the name says it, and so were the fields beside it; so few
+    // may be found by chance.
     pub index: String,
-    // Perhaps a copy: 20 equal `equipment.name`. `equipment_options[].from.options[].items[].of.index`
-    // is not declared as a reference. 20 of 20 are equal; 15 distinct values, the commonest has 10 %.
     // Perhaps a copy: 1 equal `equipment_categories.name`.
-    // `equipment_options[].from.options[].items[].of.index` is not declared as a reference. 1 of 1 are
-    // equal; 1 distinct values, the commonest has 100 %.
+    // `equipment_options[].from.options[].items[].choice.from.equipment_category.index` is not declared
+    // as a reference. 1 of 1 are equal; 1 distinct values, the commonest has 100 %.
     pub name: String,
-    // Perhaps a copy: 20 equal `equipment.url`. `equipment_options[].from.options[].items[].of.index`
-    // is not declared as a reference. 20 of 20 are equal; 15 distinct values, the commonest has 10 %.
     // Perhaps a copy: 1 equal `equipment_categories.url`.
-    // `equipment_options[].from.options[].items[].of.index` is not declared as a reference. 1 of 1 are
-    // equal; 1 distinct values, the commonest has 100 %.
+    // `equipment_options[].from.options[].items[].choice.from.equipment_category.index` is not declared
+    // as a reference. 1 of 1 are equal; 1 distinct values, the commonest has 100 %.
     pub url: String,
 }
 
@@ -170,7 +141,7 @@ pub struct Of {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct BackgroundChoiceFrom {
     pub option_set_type: String,
-    pub equipment_category: Of,
+    pub equipment_category: BackgroundEquipmentCategory,
 }
 
 /// `equipment_options[].from.options[].items[].choice` of `backgrounds`.
@@ -183,43 +154,42 @@ pub struct Choice {
 }
 
 /// `equipment_options[].from.options[].items[]` of `backgrounds`.
-// 3 kinds of documents, told by `option_type`: choice (1): always `choice`; counted_reference (21):
-// always `count`, `of`; money (4): always `count`, `unit`. An enum with `tag` would have a variant
-// for each.
+// Told by `option_type`: "choice" (1), "counted_reference" (21), "money" (4).
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct BackgroundOptionItem {
-    pub option_type: BackgroundOptionType,
-    // Missing in 1 of 26.
-    #[field(skip_none)]
-    pub count: Option<i32>,
-    // Missing in 5 of 26.
-    #[field(skip_none)]
-    pub of: Option<Of>,
-    // Missing in 22 of 26.
-    #[field(skip_none)]
-    pub unit: Option<String>,
-    // Missing in 25 of 26.
-    #[field(skip_none)]
-    pub choice: Option<Choice>,
+#[embed(tag = "option_type")]
+pub enum BackgroundOptionItem {
+    #[embed(name = "choice")]
+    Choice {
+        choice: Choice,
+    },
+    #[embed(name = "counted_reference")]
+    CountedReference {
+        count: i32,
+        of: BackgroundEquipmentCategory,
+    },
+    #[embed(name = "money")]
+    Money {
+        count: i32,
+        unit: String,
+    },
 }
 
 /// `equipment_options[].from.options[]` of `backgrounds`.
-// 2 kinds of documents, told by `option_type`: money (4): always `count`, `unit`; multiple (4):
-// always `items`. An enum with `tag` would have a variant for each.
+// Told by `option_type`: "money" (4), "multiple" (4).
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct BackgroundFromOption {
-    pub option_type: OptionType,
-    // Missing in 4 of 8.
-    // Items: at most 8; half have up to 6, 99 of 100 up to 8.
-    #[embed(max = 20)]
-    #[field(skip_none)]
-    pub items: Option<Vec<BackgroundOptionItem>>,
-    // Missing in 4 of 8.
-    #[field(skip_none)]
-    pub count: Option<i32>,
-    // Missing in 4 of 8.
-    #[field(skip_none)]
-    pub unit: Option<String>,
+#[embed(tag = "option_type")]
+pub enum BackgroundFromOption {
+    #[embed(name = "money")]
+    Money {
+        count: i32,
+        unit: String,
+    },
+    #[embed(name = "multiple")]
+    Multiple {
+        // Items: at most 8; half have up to 6, 99 of 100 up to 8.
+        #[embed(max = 20)]
+        items: Vec<BackgroundOptionItem>,
+    },
 }
 
 /// `equipment_options[].from` of `backgrounds`.

@@ -2,11 +2,9 @@
 
 use super::{
     AbilityScoreEntry,
+    BackgroundEquipmentCategory,
     BackgroundItem,
-    BackgroundOptionType,
     Choice,
-    Of,
-    OptionType,
     ProficiencyChoice,
     ProficiencyEntry,
     Subclass,
@@ -48,8 +46,8 @@ pub struct Class {
     #[field(skip_none)]
     pub spells: Option<String>,
     pub url: String,
-    // The number of the `features` that refer to it by `class.index`: 10 are, 2 are not.
-    // `#[computed(count = …)]` would keep it so.
+    // The number of the `features` that refer to it by `class.index`: 10 are, 2 are not. `class.index`
+    // has to be a field of the document itself.
     pub feature_count: i32,
 }
 
@@ -57,7 +55,7 @@ pub struct Class {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassOption {
     pub option_type: String,
-    pub item: Of,
+    pub item: BackgroundEquipmentCategory,
 }
 
 /// `primary_ability.ability_score_options.from` of `classes`.
@@ -105,7 +103,7 @@ pub struct ClassPrerequisite {
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct ClassFromOption {
     pub option_type: String,
-    pub ability_score: Of,
+    pub ability_score: BackgroundEquipmentCategory,
     pub minimum_score: i32,
 }
 
@@ -220,7 +218,7 @@ pub enum ClassStartingEquipmentOptionType {
     Equipment,
 }
 
-/// `starting_equipment_options[].from.options[].items[].unit` of `classes`.
+/// `starting_equipment_options[].from.options[].unit` of `classes`.
 #[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassUnit {
     #[embed(name = "gp")]
@@ -253,45 +251,42 @@ pub struct ClassChoice {
 }
 
 /// `starting_equipment_options[].from.options[].items[]` of `classes`.
-// 3 kinds of documents, told by `option_type`: choice (1): always `choice`; counted_reference (69):
-// always `count`, `of`; money (13): always `count`, `unit`. An enum with `tag` would have a variant
-// for each.
-// 2 kinds of documents, told by `unit`: (missing) (70): no fields of its own; gp (13): always
-// `count`, `unit`. An enum with `tag` would have a variant for each.
+// Told by `option_type`: "choice" (1), "counted_reference" (69), "money" (13).
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassItem {
-    pub option_type: BackgroundOptionType,
-    // Missing in 1 of 83.
-    #[field(skip_none)]
-    pub count: Option<i32>,
-    // Missing in 14 of 83.
-    #[field(skip_none)]
-    pub of: Option<Of>,
-    // Missing in 70 of 83.
-    #[field(skip_none)]
-    pub unit: Option<ClassUnit>,
-    // Missing in 82 of 83.
-    #[field(skip_none)]
-    pub choice: Option<ClassChoice>,
+#[embed(tag = "option_type")]
+pub enum ClassItem {
+    #[embed(name = "choice")]
+    Choice {
+        choice: ClassChoice,
+    },
+    #[embed(name = "counted_reference")]
+    CountedReference {
+        count: i32,
+        of: BackgroundEquipmentCategory,
+    },
+    #[embed(name = "money")]
+    Money {
+        count: i32,
+        unit: ClassUnit,
+    },
 }
 
 /// `starting_equipment_options[].from.options[]` of `classes`.
-// 2 kinds of documents, told by `option_type`: money (12): always `count`, `unit`; multiple (13):
-// always `items`. An enum with `tag` would have a variant for each.
+// Told by `option_type`: "money" (12), "multiple" (13).
 #[derive(Embed, Clone, Debug, PartialEq)]
-pub struct ClassOption3 {
-    pub option_type: OptionType,
-    // Missing in 12 of 25.
-    // Items: at most 9; half have up to 6, 99 of 100 up to 9.
-    #[embed(max = 20)]
-    #[field(skip_none)]
-    pub items: Option<Vec<ClassItem>>,
-    // Missing in 13 of 25.
-    #[field(skip_none)]
-    pub count: Option<i32>,
-    // Missing in 13 of 25.
-    #[field(skip_none)]
-    pub unit: Option<ClassUnit>,
+#[embed(tag = "option_type")]
+pub enum ClassOption3 {
+    #[embed(name = "money")]
+    Money {
+        count: i32,
+        unit: ClassUnit,
+    },
+    #[embed(name = "multiple")]
+    Multiple {
+        // Items: at most 9; half have up to 6, 99 of 100 up to 9.
+        #[embed(max = 20)]
+        items: Vec<ClassItem>,
+    },
 }
 
 /// `starting_equipment_options[].from` of `classes`.
@@ -317,8 +312,8 @@ pub struct ClassStartingEquipmentOption {
 pub struct SubclassEntry {
     // Refers to `subclasses._id`: 12 of 12 were found. 12 of 12 distinct values were found, and the
     // name says it, and so were the fields beside it.
-    // The other side of `subclasses.class.index`: 12 pairs agree. `inverse = …` would keep both sides
-    // equal.
+    // The other side of `subclasses.class.index`: 12 pairs agree. The sides of a two-way reference are
+    // fields of the documents themselves. `inverse = …` would keep both sides equal.
     #[reference(index = false)]
     pub index: Ref<Subclass>,
     // A copy: 12 equal `subclasses.name`. 12 of 12 are equal; 12 distinct values, the commonest has 8

@@ -1,6 +1,6 @@
 //! The collection `equipment`.
 
-use super::{AbilityScoreEntry, DamageType, EquipmentCategory, Of};
+use super::{AbilityScoreEntry, BackgroundEquipmentCategory, DamageType, EquipmentCategory};
 use odm::prelude::*;
 
 /// A document of `equipment`: 182 were counted. Half of them have up to 895 bytes, the largest has
@@ -41,21 +41,21 @@ pub struct Equipment {
     pub quantity: Option<i32>,
     // Missing in 177 of 182.
     #[field(skip_none)]
-    pub storage: Option<Of>,
+    pub storage: Option<BackgroundEquipmentCategory>,
     // Missing in 173 of 182.
     #[field(skip_none)]
-    pub ammunition: Option<Of>,
+    pub ammunition: Option<BackgroundEquipmentCategory>,
     // Missing in 144 of 182.
     #[field(skip_none)]
     pub damage: Option<EquipmentDamage>,
     // Missing in 144 of 182.
     #[field(skip_none)]
-    pub mastery: Option<Of>,
+    pub mastery: Option<BackgroundEquipmentCategory>,
     // Missing in 144 of 182.
     // Items: at most 4; half have up to 2, 99 of 100 up to 4.
     #[embed(max = 10)]
     #[field(skip_none)]
-    pub properties: Option<Vec<Of>>,
+    pub properties: Option<Vec<BackgroundEquipmentCategory>>,
     // Missing in 145 of 182.
     #[field(skip_none)]
     pub range: Option<EquipmentRange>,
@@ -100,7 +100,8 @@ pub struct EquipmentEquipmentCategory {
     // Refers to `equipment_categories._id`: 364 of 364 were found. 25 of 25 distinct values were found,
     // and the name says it, and so were the fields beside it.
     // The other side of `equipment_categories.equipment[].index`: 357 pairs agree, 7 are on this side
-    // alone and 3 on the other. `inverse = …` would keep both sides equal.
+    // alone and 3 on the other. The sides of a two-way reference are fields of the documents
+    // themselves. `inverse = …` would keep both sides equal.
     #[reference(index = false)]
     pub index: Ref<EquipmentCategory>,
     // Its values: "Adventuring Gear" (82), "Weapons" (33), "Tools" (29), "Melee Weapons" (26), "Martial

@@ -1,6 +1,6 @@
 //! The collection `equipment_categories`.
 
-use super::Of;
+use super::BackgroundEquipmentCategory;
 use odm::prelude::*;
 
 /// A document of `equipment_categories`: 30 were counted. Half of them have up to 1023 bytes, the
@@ -12,6 +12,6 @@ pub struct EquipmentCategory {
     pub name: String,
     // Items: at most 133; half have up to 10, 99 of 100 up to 133.
     #[embed(max = 200)]
-    pub equipment: Vec<Of>,
+    pub equipment: Vec<BackgroundEquipmentCategory>,
     pub url: String,
 }

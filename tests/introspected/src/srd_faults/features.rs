@@ -26,7 +26,7 @@ pub struct FeatureLevel {
     // Refers to `levels._id`: 232 of 232 were found. 165 of 165 distinct values were found, and the
     // name says it, and so were the fields beside it.
     // The other side of `levels.features[].index`: 164 pairs agree, 68 are on this side alone and 152
-    // on the other. `inverse = …` would keep both sides equal.
+    // on the other. Most pairs are on one side alone. `inverse = …` would keep both sides equal.
     #[reference(index = false)]
     pub index: Ref<Level>,
     // A copy: 232 equal `levels.name`. 232 of 232 are equal; 165 distinct values, the commonest has 2

@@ -1,6 +1,6 @@
 //! The collection `magic_items`.
 
-use super::Of;
+use super::BackgroundEquipmentCategory;
 use odm::prelude::*;
 
 /// A document of `magic_items`: 262 were counted. Half of them have up to 319 bytes, the largest
@@ -11,7 +11,7 @@ pub struct MagicItem {
     pub id: String,
     pub name: String,
     pub url: String,
-    pub equipment_category: Of,
+    pub equipment_category: BackgroundEquipmentCategory,
     pub variant: bool,
     // Items: at most 4; half have up to 0, 99 of 100 up to 3.
     #[embed(max = 10)]

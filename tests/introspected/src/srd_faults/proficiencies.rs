@@ -1,6 +1,6 @@
 //! The collection `proficiencies`.
 
-use super::{Background, ClassEntry, Of};
+use super::{Background, BackgroundEquipmentCategory, ClassEntry};
 use odm::prelude::*;
 
 /// A document of `proficiencies`: 74 were counted. Half of them have up to 319 bytes, the largest
@@ -18,7 +18,7 @@ pub struct Proficiency {
     // Items: at most 12; half have up to 0, 99 of 100 up to 12.
     #[embed(max = 20)]
     pub classes: Vec<ClassEntry>,
-    pub reference: Of,
+    pub reference: BackgroundEquipmentCategory,
     pub url: String,
 }
 

@@ -77,7 +77,7 @@ pub struct SpeciesTrait {
     // Refers to `traits._id`: 30 of 30 were found. 26 of 26 distinct values were found, and the name
     // says it, and so were the fields beside it.
     // The other side of `traits.species[].index`: 30 pairs agree, 0 are on this side alone and 42 on
-    // the other. `inverse = …` would keep both sides equal.
+    // the other. Most pairs are on one side alone. `inverse = …` would keep both sides equal.
     #[reference(index = false)]
     pub index: Ref<Trait>,
     // A copy: 30 equal `traits.name`. 30 of 30 are equal; 26 distinct values, the commonest has 13 %.
@@ -93,8 +93,8 @@ pub struct SpeciesTrait {
 pub struct SubspeciesEntry {
     // Refers to `subspecies._id`: 24 of 24 were found. 24 of 24 distinct values were found, and the
     // name says it, and so were the fields beside it.
-    // The other side of `subspecies.species.index`: 24 pairs agree. `inverse = …` would keep both sides
-    // equal.
+    // The other side of `subspecies.species.index`: 24 pairs agree. The sides of a two-way reference
+    // are fields of the documents themselves. `inverse = …` would keep both sides equal.
     #[reference(index = false)]
     pub index: Ref<Subspecies>,
     // A copy: 24 equal `subspecies.name`. 24 of 24 are equal; 24 distinct values, the commonest has 4

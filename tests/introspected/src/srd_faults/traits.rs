@@ -1,6 +1,12 @@
 //! The collection `traits`.
 
-use super::{ClassOptionOptionType, Of, SkillEntry, SpeciesEntry, SubspeciesEntry};
+use super::{
+    BackgroundEquipmentCategory,
+    ClassOptionOptionType,
+    SkillEntry,
+    SpeciesEntry,
+    SubspeciesEntry,
+};
 use odm::prelude::*;
 
 /// A document of `traits`: 67 were counted. Half of them have up to 415 bytes, the largest has
@@ -37,7 +43,7 @@ pub struct Trait {
 // recovery (1): always `uses`, `recovery`. An enum with `tag` would have a variant for each.
 #[derive(Embed, Clone, Debug, PartialEq)]
 pub struct TraitSpell {
-    pub spell: Of,
+    pub spell: BackgroundEquipmentCategory,
     // Missing in 19 of 20.
     #[field(skip_none)]
     pub uses: Option<String>,

@@ -53,7 +53,7 @@ pub fn files(comparison: &Comparison<'_>, design: &Design) -> Vec<Edited> {
                     if let (true, Some(new)) = (is_new, models.types.get(at)) {
                         text.push('\n');
                         print::embedded(&mut text, &models, new);
-                        open.extend(parts(&new.is));
+                        open.extend(new.is.types().into_iter().cloned());
                     }
                 }
             }
@@ -144,15 +144,6 @@ fn named(ty: &Type) -> Vec<usize> {
         Type::Named(at) => vec![*at],
         Type::List(many) | Type::Map(many) => named(&many.item),
         _ => Vec::new(),
-    }
-}
-
-fn parts(is: &Is) -> Vec<Type> {
-    match is {
-        Is::Struct { fields, .. } => fields.iter().map(|field| field.ty.clone()).collect(),
-        Is::Union(variants) => variants.iter().map(|(_, ty)| ty.clone()).collect(),
-        Is::Around(member) => vec![member.ty.clone()],
-        Is::Enum(_) => Vec::new(),
     }
 }
 

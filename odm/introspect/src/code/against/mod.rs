@@ -84,8 +84,15 @@ pub struct Against {
 /// Where a file can't be read, or is no Rust.
 pub fn against(folder: &Path, design: &Design) -> Result<Against> {
     let source = Source::read(folder)?;
-    let comparison = Comparison::of(&source, design, build::models(design));
-    let patch = edit::patch(&comparison, design);
+    // Fields are added to structs: those that are written are compared with structs, also where an enum would be written today.
+    let mut design = design.clone();
+    for collection in &mut design.collections {
+        if source.documents.contains_key(&collection.name) {
+            build::without_variants(&mut collection.root);
+        }
+    }
+    let comparison = Comparison::of(&source, &design, build::models(&design));
+    let patch = edit::patch(&comparison, &design);
     Ok(Against {
         differences: comparison.differences,
         patch,
