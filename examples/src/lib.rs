@@ -32,6 +32,7 @@ pub mod log_collector;
 // Shared by the programs.
 pub mod books;
 pub mod data;
+pub mod log;
 pub mod program;
 pub mod start;
 pub mod syslog;

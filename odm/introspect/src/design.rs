@@ -30,6 +30,8 @@ pub struct Design {
     pub subsets: Vec<Subset>,
     /// Collections whose documents hold a part of a long list.
     pub buckets: Vec<Bucket>,
+    /// Texts with the way from the root of a tree: materialised paths.
+    pub trees: Vec<TreePath>,
     /// Limits that were reached, and what could not be read.
     pub notes: Vec<String>,
 }
@@ -385,6 +387,25 @@ pub struct Bucket {
     pub count: Option<String>,
     /// The greatest number of items.
     pub limit: u64,
+}
+
+/// A materialised path: a text of the keys of all ancestors.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TreePath {
+    /// The collection.
+    pub collection: String,
+    /// The path of the text.
+    pub path: String,
+    /// The sign between the keys.
+    pub separator: String,
+    /// The path of the field whose values the keys are.
+    pub key: String,
+    /// Whether the last key is that of the document itself.
+    pub own: bool,
+    /// Texts whose keys are all found.
+    pub equal: u64,
+    /// Texts of which one is not.
+    pub different: u64,
 }
 
 impl Field {

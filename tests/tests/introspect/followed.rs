@@ -114,7 +114,7 @@ async fn design(t: &TestDb) -> Design {
 }
 
 /// Each declared reference and derived field, and whether it was found.
-fn came_back(odm: &Odm, design: &Design) -> Vec<(String, bool)> {
+pub(crate) fn came_back(odm: &Odm, design: &Design) -> Vec<(String, bool)> {
     let edges = odm.edges();
     let references = edges.references.iter().map(|edge| {
         let path = |path: &str| path == edge.field || path == format!("{}[]", edge.field);
@@ -169,6 +169,26 @@ fn the_models_come_back_from_the_data_alone() {
         let missed: Vec<_> = table.iter().filter(|(_, is_found)| !is_found).collect();
         // No document refers to a book from `tags`.
         assert_eq!(missed, [&("tags.book refers to [\"books\"]".to_owned(), false)]);
+        // And so do the attributes, in the code that is written.
+        let files = odm_introspect::code::write(&design);
+        for (file, attribute) in [
+            ("publishers.rs", "#[computed(count = Book)]"),
+            ("authors.rs", "#[reference(many, max = 20, inverse = authors)]"),
+            ("books.rs", "#[parent_ref(index = false)]"),
+            ("books.rs", "#[denormalize(from = publisher.name)]"),
+            ("books.rs", "#[reference(many, max = 10, inverse = books)]"),
+            ("books.rs", "#[subset(of = Review, limit = 3, order(-at))]"),
+            ("books.rs", "#[computed(count = Review)]"),
+            ("books.rs", "#[computed(sum = Review.stars)]"),
+            ("reviews.rs", "#[parent_ref(order(-at, -id))]"),
+        ] {
+            let written = files.iter().find(|of| of.path == file).unwrap();
+            assert!(
+                written.text.contains(attribute),
+                "{attribute} is not in:\n{}",
+                written.text
+            );
+        }
         let own: Vec<_> = design
             .collections
             .iter()

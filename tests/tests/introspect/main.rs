@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod advice;
+mod demo;
 mod followed;
 mod interrupted;
 mod patterns;

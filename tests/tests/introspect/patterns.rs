@@ -93,8 +93,10 @@ async fn shop(t: &TestDb) {
             ancestors.push(id(5, above));
         }
         ancestors.reverse();
-        let mut category =
-            doc! { "_id": id(5, at), "name": format!("Category {at}"), "ancestors": ancestors };
+        let way: Vec<String> = ancestors.iter().map(|id: &ObjectId| id.to_hex()).collect();
+        let mut category = doc! {
+            "_id": id(5, at), "name": format!("Category {at}"), "ancestors": ancestors, "way": way.join("/"),
+        };
         if at > 0 {
             category.insert("parent", id(5, (at - 1) / 2));
         }
@@ -176,6 +178,19 @@ fn a_shop_shows_its_references_and_what_is_derived() {
         assert_eq!(
             computed("number"),
             (ComputedKind::Length, vec!["readings".to_owned()], 0)
+        );
+        let [tree] = &design.trees[..] else {
+            panic!("{:#?}", design.trees)
+        };
+        assert_eq!(
+            (
+                tree.path.as_str(),
+                tree.key.as_str(),
+                tree.separator.as_str(),
+                tree.equal,
+                tree.own
+            ),
+            ("way", "_id", "/", 30, false)
         );
         let [bucket] = &design.buckets[..] else {
             panic!("{:#?}", design.buckets)

@@ -121,6 +121,7 @@ impl Models {
             Type::Ref(target) => match target.key {
                 super::model::Key::Plain(plain) => self.size(&Type::Plain(plain), headroom, depth + 1),
                 super::model::Key::Helper(_) => Some(8),
+                super::model::Key::Own => None,
             },
         }
     }

@@ -244,8 +244,8 @@ impl<'d> Builder<'d> {
         if field.fields.is_empty() || !field.fields.iter().any(|field| can_be_declared(&field.name)) {
             return Type::AnyDocument;
         }
-        if let Some(children) = self.children_of(at, field) {
-            return self.copied(at, field, children);
+        if let Some((children, id)) = self.children_of(at, field) {
+            return self.copied(at, field, children, &id);
         }
         if let Some(is) = self.tagged(at, field) {
             return match unify::find(&mut self.models, &is) {
@@ -265,22 +265,22 @@ impl<'d> Builder<'d> {
         self.named(at, &field.path, is, comments)
     }
 
-    /// The collection of whose documents an element of a subset is a copy.
-    fn children_of(&self, at: At<'d>, field: &Field) -> Option<usize> {
+    /// The collection of whose documents an element of a subset is a copy, and the field that names the document.
+    fn children_of(&self, at: At<'d>, field: &Field) -> Option<(usize, String)> {
         let array = field.path.strip_suffix("[]")?;
         match self.links.role(&at.collection.name, array) {
-            Role::Subset { children, .. } => Some(children.collection),
+            Role::Subset { children, id, .. } => Some((children.collection, id.clone())),
             _ => None,
         }
     }
 
     /// The struct of the elements of a subset.
-    fn copied(&mut self, at: At<'d>, field: &'d Field, of: usize) -> Type {
+    fn copied(&mut self, at: At<'d>, field: &'d Field, of: usize, id: &str) -> Type {
         let mut is = self.of_fields(at, field);
         if let Is::Struct { fields, .. } = &mut is {
             for member in fields {
                 member.role = Role::Plain;
-                if member.stored == "_id" {
+                if member.stored == id {
                     member.role = Role::CopiedId;
                     member.ty = Type::Ref(Target {
                         collection: of,

@@ -215,6 +215,10 @@ impl Checker<'_> {
             (Type::Ref(target), value) => match target.key {
                 Key::Plain(plain) => self.plain(plain, value, path, ty),
                 Key::Helper(helper) => self.value(&Type::Helper(helper), value, path),
+                Key::Own => match models.field(target.collection, "_id") {
+                    Some(id) => self.value(&id.ty, value, path),
+                    None => self.fault(path, Wrong::Kind(kind), models.text(ty)),
+                },
             },
             (Type::Helper(Helper::Number), RawBsonRef::Double(_)) => {}
             (Type::Helper(_), RawBsonRef::Int32(_)) => {}

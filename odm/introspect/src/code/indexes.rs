@@ -1,8 +1,9 @@
 //! The attributes of indexes and of the kinds of collections, and the remarks on what they can't say.
 
 use super::bounds::digits;
-use super::model::{Is, Key, Member, Models, Plain, Type};
-use crate::design::{Collection, CollectionKind, Index};
+use super::model::{Is, Key, Member, Models, Plain, Role, Type};
+use crate::design::{Collection, CollectionKind, Field, Index};
+use crate::kind::Kind;
 use bson::{Bson, Document};
 
 /// The attributes and comments of a collection.
@@ -23,11 +24,16 @@ pub fn of(models: &Models, root: usize, collection: &Collection) -> Said {
     let mut keys: Vec<&Document> = Vec::new();
     let mut has_text = false;
     for index in &collection.indexes {
-        if is_of_id(index) {
+        // That of `_id`, and those of the library itself.
+        if is_of_id(index) || index.keys.keys().any(|name| name.starts_with("_odm.")) {
             continue;
         }
         if let Some(name) = of_reference(models, root, index) {
             said.by_reference.push(name);
+            keys.push(&index.keys);
+            continue;
+        }
+        if is_of_parent(models, root, collection, index) {
             keys.push(&index.keys);
             continue;
         }
@@ -113,11 +119,19 @@ fn kind(said: &mut Said, models: &Models, root: usize, collection: &Collection) 
     }
     if let Ok(validator) = options.get_document("validator")
         && !validator.is_empty()
+        && !is_of_odm(validator)
     {
         said.remarks.push(format!(
             "The collection has a validator, which odm replaces by that of the struct: {validator}"
         ));
     }
+}
+
+/// Whether the library has written a validator.
+fn is_of_odm(validator: &Document) -> bool {
+    let schema = validator.get_document("$jsonSchema");
+    let title = schema.and_then(|schema| schema.get_str("title"));
+    title.is_ok_and(|title| title.starts_with("odm: "))
 }
 
 fn number(value: Option<&Bson>) -> Option<u64> {
@@ -143,7 +157,56 @@ fn of_reference(models: &Models, root: usize, index: &Index) -> Option<String> {
         Type::List(many) => matches!(*many.item, Type::Ref(_)),
         _ => false,
     };
-    is_reference.then(|| name.clone())
+    let has_another = match &found.member.role {
+        Role::Parent { one, order } => *one || !order.is_empty(),
+        role => matches!(role, Role::TwoWay(_)),
+    };
+    (is_reference && !has_another).then(|| name.clone())
+}
+
+/// Whether a reference to a parent declares the index.
+fn is_of_parent(models: &Models, root: usize, collection: &Collection, index: &Index) -> bool {
+    let Some(found) = index.keys.keys().next().and_then(|name| path(models, root, name)) else {
+        return false;
+    };
+    let field = collection
+        .root
+        .fields
+        .iter()
+        .find(|field| field.name == found.member.stored);
+    let declared = field.and_then(|field| of_children(collection, field, index));
+    declared.is_some_and(|declared| declared == found.member.role)
+}
+
+/// The reference to a parent that declares an index: a unique one on it alone, or one that goes on with the order of the children.
+pub fn of_children(collection: &Collection, reference: &Field, index: &Index) -> Option<Role> {
+    let mut keys = index.keys.iter();
+    let (first, direction) = keys.next()?;
+    let order: Option<Vec<(String, bool)>> = keys
+        .map(|(name, value)| {
+            let is_field = collection.root.fields.iter().any(|field| field.name == *name);
+            let direction = number_text(value);
+            (is_field && matches!(direction.as_str(), "1" | "-1")).then(|| (name.clone(), direction == "-1"))
+        })
+        .collect();
+    let order = order?;
+    let names = index
+        .keys
+        .iter()
+        .map(|(name, value)| format!("{name}_{}", number_text(value)));
+    let is_plain = *first == reference.name
+        && number(Some(direction)) == Some(1)
+        && index.name == names.collect::<Vec<_>>().join("_")
+        && options(index).next().is_none();
+    let one = index.unique && order.is_empty() && !reference.is_optional();
+    // The newest or greatest first: a combination of other fields says no order, and one with the id alone is that of copies.
+    let is_sorted = order.iter().any(|(name, descending)| {
+        let mut fields = collection.root.fields.iter();
+        let is_date = fields.any(|field| field.name == *name && field.only_kind() == Some(Kind::Date));
+        name != "_id" && (*descending || is_date)
+    });
+    let is_order = !index.unique && is_sorted;
+    (is_plain && (one || is_order)).then_some(Role::Parent { one, order })
 }
 
 /// The options that say something.

@@ -31,8 +31,10 @@ impl Links {
         for copied in &design.copies {
             links.copy(design, copied);
         }
+        links.parents(design);
         links.derived(design);
         links.without_circles(design);
+        links.trees(design);
         links
     }
 
@@ -230,6 +232,13 @@ pub(super) fn value_key(field: &Field) -> Option<Key> {
     }
 }
 
+/// Whether the values are of the types of an `_id` of several, which is an enum.
+fn is_of_kinds(field: &Field, id: &Field) -> bool {
+    let several = id.kinds.len() > 1 && id.kinds.keys().all(|kind| Plain::of(*kind).is_some());
+    let held = field.kinds.keys().filter(|kind| **kind != Kind::Null);
+    several && held.clone().count() > 0 && held.clone().all(|kind| id.kinds.contains_key(kind))
+}
+
 /// Whether an index makes a field unique in all documents.
 fn makes_unique(index: &Index, path: &str) -> bool {
     let mut keys = index.keys.keys();
@@ -289,14 +298,18 @@ fn target(design: &Design, reference: &Reference) -> Result<Target, String> {
     let Some(field) = target.root.at(to_path) else {
         return Err("The field that it refers to is not among the models.".to_owned());
     };
-    let (Some(held), Some(wanted)) = (value_key(holder), value_key(field)) else {
-        return Err("Its values have several types.".to_owned());
+    let wanted = match (value_key(holder), value_key(field)) {
+        (Some(held), Some(wanted)) => {
+            let is_wider =
+                wanted == Key::Helper(Helper::Integer) && matches!(held, Key::Plain(Plain::I32 | Plain::I64));
+            if held != wanted && !is_wider {
+                return Err("The types of the two fields differ.".to_owned());
+            }
+            wanted
+        }
+        _ if to_path == "_id" && is_of_kinds(holder, field) => Key::Own,
+        _ => return Err("Its values have several types.".to_owned()),
     };
-    let fits = held == wanted
-        || wanted == Key::Helper(Helper::Integer) && matches!(held, Key::Plain(Plain::I32 | Plain::I64));
-    if !fits {
-        return Err("The types of the two fields differ.".to_owned());
-    }
     let is_item = path.ends_with("[]");
     if is_item && holder.kinds.contains_key(&Kind::Null) {
         return Err("Some items are null, which an array of references can't hold.".to_owned());

@@ -131,7 +131,12 @@ pub enum Role {
     /// One side of a two-way reference: the field of the other side.
     TwoWay(String),
     /// A reference to the document that this one belongs to.
-    Parent,
+    Parent {
+        /// Whether a document has one such child at most.
+        one: bool,
+        /// The fields that its children are sorted by, and whether the greatest comes first.
+        order: Vec<(String, bool)>,
+    },
     /// The number of children.
     Count(Children),
     /// The sum of a field of the children.
@@ -140,6 +145,8 @@ pub enum Role {
     Subset {
         /// The children.
         children: Children,
+        /// The field of an element that names its child.
+        id: String,
         /// The greatest number of them.
         limit: u64,
         /// The field of theirs that the order follows.
@@ -161,6 +168,12 @@ pub struct Children {
 }
 
 impl Role {
+    /// A reference to a parent whose index has no further field.
+    pub const PARENT: Self = Self::Parent {
+        one: false,
+        order: Vec::new(),
+    };
+
     /// The children that a value follows from.
     pub fn children(&self) -> Option<&Children> {
         match self {
@@ -284,6 +297,8 @@ pub enum Key {
     Plain(Plain),
     /// A helper.
     Helper(Helper),
+    /// One of several types: that of the `_id` of the target.
+    Own,
 }
 
 /// Types that `mod.rs` declares for all files, where they are needed.
@@ -469,7 +484,7 @@ impl Models {
             Type::Ref(target) => {
                 let document = self.document(target.collection);
                 match (&target.by, target.key) {
-                    (None, _) => format!("Ref<{document}>"),
+                    (None, _) | (Some(_), Key::Own) => format!("Ref<{document}>"),
                     (Some(_), Key::Plain(key)) => format!("Ref<{document}, {}>", key.name()),
                     (Some(_), Key::Helper(key)) => format!("Ref<{document}, {}>", key.name()),
                 }

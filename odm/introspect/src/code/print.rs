@@ -407,11 +407,11 @@ pub fn attributes(
     let mut all = member.attributes.clone();
     match (&member.ty, &member.role) {
         (_, Role::CopiedId | Role::Subset { .. }) => {}
-        (Type::Ref(target), role) => all.push(reference(models, target, None, role, is_declared)),
+        (Type::Ref(target), role) => all.push(reference(models, target, None, role, fields, is_declared)),
         (Type::List(many), role) => match &*many.item {
             Type::Ref(target) => {
                 let max = with_headroom(many.found).min(REFERENCES);
-                all.push(reference(models, target, Some(max), role, is_declared));
+                all.push(reference(models, target, Some(max), role, fields, is_declared));
             }
             _ => all.push(embed(models, many, None)),
         },
@@ -448,7 +448,7 @@ fn derived(models: &Models, member: &Member, fields: &[Member]) -> Option<String
         Some(field.rust.as_str())
     };
     Some(match &member.role {
-        Role::Plain | Role::CopiedId | Role::TwoWay(_) | Role::Parent => return None,
+        Role::Plain | Role::CopiedId | Role::TwoWay(_) | Role::Parent { .. } => return None,
         Role::Copy { by, from } => {
             let reference = fields.iter().find(|field| field.stored == *by)?;
             let Type::Ref(target) = &reference.ty else {
@@ -473,6 +473,7 @@ fn derived(models: &Models, member: &Member, fields: &[Member]) -> Option<String
             limit,
             order,
             descending,
+            ..
         } => format!(
             "#[subset(of = {}, limit = {}, order({}{}){})]",
             models.document(children.collection),
@@ -488,7 +489,7 @@ fn derived(models: &Models, member: &Member, fields: &[Member]) -> Option<String
 fn by(models: &Models, children: &Children) -> Option<String> {
     let is_parent = |member: &&Member| {
         let is_to_it = matches!(&member.ty, Type::Ref(target) if target.collection == children.parent);
-        member.role == Role::Parent && is_to_it
+        matches!(member.role, Role::Parent { .. }) && is_to_it
     };
     let fields = models.root(children.collection)?;
     let mut parents = fields.iter().filter(is_parent);
@@ -536,7 +537,14 @@ fn holds_documents(models: &Models, ty: &Type, depth: u32) -> bool {
     }
 }
 
-fn reference(models: &Models, target: &Target, many: Option<u64>, role: &Role, is_declared: bool) -> String {
+fn reference(
+    models: &Models,
+    target: &Target,
+    many: Option<u64>,
+    role: &Role,
+    fields: &[Member],
+    is_declared: bool,
+) -> String {
     let mut options = Vec::new();
     if let Some(max) = many {
         options.push(format!("many, max = {}", digits(max)));
@@ -545,19 +553,36 @@ fn reference(models: &Models, target: &Target, many: Option<u64>, role: &Role, i
         let rust = indexes::by(models, target.collection, by).map_or(by.as_str(), |(rust, _)| rust);
         options.push(format!("by = {rust}"));
     }
+    let mut attribute = "reference";
+    let mut is_declared = is_declared;
     if let Role::TwoWay(inverse) = role
         && let Some(inverse) = models.field(target.collection, inverse)
     {
         options.push(format!("inverse = {}", inverse.rust));
+        // The other side names the documents, without an index.
+        is_declared = true;
+    }
+    if let Role::Parent { one, order } = role {
+        attribute = "parent_ref";
+        is_declared |= *one || !order.is_empty();
+        if *one {
+            options.push("one".to_owned());
+        }
+        let keys = order.iter().filter_map(|(field, descending)| {
+            let minus = if *descending { "-" } else { "" };
+            Some(format!(
+                "{minus}{}",
+                fields.iter().find(|one| one.stored == *field)?.rust
+            ))
+        });
+        let keys: Vec<String> = keys.collect();
+        if !keys.is_empty() {
+            options.push(format!("order({})", keys.join(", ")));
+        }
     }
     if !is_declared {
         options.push("index = false".to_owned());
     }
-    let attribute = if *role == Role::Parent {
-        "parent_ref"
-    } else {
-        "reference"
-    };
     match options.as_slice() {
         [] => format!("#[{attribute}]"),
         options => format!("#[{attribute}({})]", options.join(", ")),

@@ -1,8 +1,9 @@
 //! Which sides of links and which values of children can be declared, and why the others are comments.
 
 use super::bounds;
+use super::indexes;
 use super::links::{Links, first, key, sibling, value_key, written};
-use super::model::{Children, Helper, Key, Plain, Role};
+use super::model::{Children, Key, Plain, Role};
 use crate::design::{Computed, ComputedKind, Design, Field, Reference, Subset, TwoWay};
 use crate::kind::Kind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,6 +132,26 @@ impl Links {
         }
     }
 
+    /// Materialised paths, which no attribute keeps.
+    pub(super) fn trees(&mut self, design: &Design) {
+        for tree in &design.trees {
+            let last = if tree.own { ", the last is its own" } else { "" };
+            let others = match tree.different {
+                0 => String::new(),
+                others => format!(", {others} have others"),
+            };
+            self.remark(
+                &tree.collection,
+                &tree.path,
+                format!(
+                    "A materialised path: `{}` of each ancestor, with `{}` between them{last}; {} texts have such keys alone{others}. An \
+                     array of references to the ancestors says the same, and is checked.",
+                    tree.key, tree.separator, tree.equal
+                ),
+            );
+        }
+    }
+
     fn computed(&mut self, design: &Design, computed: &Computed) {
         let of = computed.of.join("`, `");
         let by = computed.by.and_then(|by| design.reference(by));
@@ -248,20 +269,21 @@ impl Links {
         let (Some(items), false) = (items, array.is_optional()) else {
             return Err("Not every document has an array of documents there.".to_owned());
         };
-        if !items.fields.iter().any(|field| field.name == "_id") {
-            return Err(
-                "Its elements have no `_id`, by which the element of a changed document is found.".to_owned(),
-            );
-        }
+        let id = self
+            .copied_id(&subset.collection, items, children.collection)
+            .ok_or("Its elements have no reference, by which the element of a changed document is found.")?;
         if subset.order.contains(['.', '[', '{']) {
             return Err("Its order follows a field of an embedded document.".to_owned());
         }
         let both = |field: &Field| field.present < field.of && field.kinds.contains_key(&Kind::Null);
+        let is_id = |field: &Field| field.name == id;
         for field in &items.fields {
             let source = child
                 .fields
                 .iter()
-                .find(|source| source.name == field.name)
+                .find(|source| {
+                    source.name == field.name && !is_id(field) || source.name == "_id" && is_id(field)
+                })
                 .ok_or_else(|| format!("`{}` of its elements is no field of the documents.", field.name))?;
             let is_same = value_key(field).is_some() && value_key(field) == value_key(source);
             let is_lost = source.is_optional() && !field.is_optional();
@@ -273,12 +295,28 @@ impl Links {
             self.repeat(&subset.collection, &field.path);
             self.repeat(&by.from.collection, &field.name);
         }
+        let id = id.to_owned();
         Ok(Role::Subset {
             children,
+            id,
             limit: subset.limit,
             order: subset.order.clone(),
             descending: subset.descending,
         })
+    }
+
+    /// The field of an element that names the document that it is a copy of.
+    fn copied_id<'d>(&self, collection: &str, items: &'d Field, of: usize) -> Option<&'d str> {
+        let is_reference = |field: &&Field| {
+            let target = self.target(collection, &field.path);
+            target.is_some_and(|target| target.collection == of && target.by.is_none())
+        };
+        let mut fields = items.fields.iter();
+        let found = fields
+            .clone()
+            .find(|field| field.name == "_id")
+            .or_else(|| fields.find(is_reference));
+        found.map(|field| field.name.as_str())
     }
 
     /// A field of a document, which no other role has.
@@ -318,8 +356,27 @@ impl Links {
         })
     }
 
+    /// References whose index is that of children: a unique one, or one that goes on with the order of the children.
+    pub(super) fn parents(&mut self, design: &Design) {
+        for collection in &design.collections {
+            for field in &collection.root.fields {
+                let is_free = *self.role(&collection.name, &field.name) == Role::Plain;
+                if !is_free || self.target(&collection.name, &field.name).is_none() {
+                    continue;
+                }
+                let mut found = collection
+                    .indexes
+                    .iter()
+                    .filter_map(|index| indexes::of_children(collection, field, index));
+                if let Some(role) = found.next() {
+                    self.roles.insert(key(&collection.name, &field.name), role);
+                }
+            }
+        }
+    }
+
     fn parent(&mut self, collection: &str, path: &str) {
-        self.roles.entry(key(collection, path)).or_insert(Role::Parent);
+        self.roles.entry(key(collection, path)).or_insert(Role::PARENT);
     }
 
     /// Leaves out what would follow from itself.
@@ -369,7 +426,9 @@ impl Links {
                 let names = fields.map(|field| field.name.as_str()).chain([order.as_str()]);
                 names.filter_map(|name| of(children, name)).collect()
             }
-            Role::Plain | Role::CopiedId | Role::TwoWay(_) | Role::Parent | Role::Count(_) => Vec::new(),
+            Role::Plain | Role::CopiedId | Role::TwoWay(_) | Role::Parent { .. } | Role::Count(_) => {
+                Vec::new()
+            }
         }
     }
 }
@@ -380,5 +439,150 @@ pub(super) fn key_of(design: &Design, collection: usize) -> Key {
     let key = collection
         .and_then(|collection| collection.root.at("_id"))
         .and_then(value_key);
-    key.unwrap_or(Key::Helper(Helper::Integer))
+    key.unwrap_or(Key::Own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::write;
+    use crate::design::{Collection, Place as At};
+
+    fn field(path: &str, kind: Kind) -> Field {
+        Field {
+            path: path.to_owned(),
+            name: path.rsplit('.').next().unwrap_or(path).to_owned(),
+            present: 20,
+            of: 20,
+            kinds: BTreeMap::from([(kind, 20)]),
+            distinct: 20,
+            ..Field::default()
+        }
+    }
+
+    fn collection(name: &str, fields: Vec<Field>) -> Collection {
+        Collection {
+            name: name.to_owned(),
+            documents: 20,
+            read: 20,
+            root: Field {
+                kinds: BTreeMap::from([(Kind::Object, 20)]),
+                fields,
+                ..Field::default()
+            },
+            ..Collection::default()
+        }
+    }
+
+    fn reference(id: usize, from: (&str, &str), to: &str) -> Reference {
+        let at = |collection: &str, path: &str| At {
+            collection: collection.to_owned(),
+            paths: vec![path.to_owned()],
+        };
+        Reference {
+            id,
+            from: at(from.0, from.1),
+            to: at(to, "_id"),
+            values: 20,
+            found: 20,
+            confidence: 1.0,
+            ..Reference::default()
+        }
+    }
+
+    /// Products with a count of their reviews, which may be of a maker, and of a box of their own.
+    fn design(computed: Computed) -> Design {
+        let id = || field("_id", Kind::ObjectId);
+        let products = vec![id(), field("reviews", Kind::Int), field("box", Kind::ObjectId)];
+        let reviews = vec![
+            id(),
+            field("product", Kind::ObjectId),
+            field("stars", Kind::Double),
+        ];
+        Design {
+            collections: vec![
+                collection("products", products),
+                collection("reviews", reviews),
+                collection("boxes", vec![id(), field("product", Kind::ObjectId)]),
+            ],
+            references: vec![
+                reference(0, ("reviews", "product"), "products"),
+                reference(1, ("products", "box"), "boxes"),
+                reference(2, ("boxes", "product"), "products"),
+            ],
+            computed: vec![Computed {
+                collection: "products".to_owned(),
+                path: "reviews".to_owned(),
+                equal: 20,
+                by: Some(0),
+                ..computed
+            }],
+            ..Design::default()
+        }
+    }
+
+    fn text(design: &Design, file: &str) -> String {
+        let files = write(design);
+        let file = files.iter().find(|of| of.path == file).unwrap();
+        // Comments are broken by their width.
+        file.text.replace("\n    // ", " ")
+    }
+
+    #[test]
+    fn a_count_is_declared_with_the_reference_of_the_children() {
+        let design = design(Computed {
+            kind: ComputedKind::CountOfReferrers,
+            ..Computed::default()
+        });
+        let products = text(&design, "products.rs");
+        assert!(products.contains("#[computed(count = Review)]"), "{products}");
+        let reviews = text(&design, "reviews.rs");
+        assert!(reviews.contains("#[parent_ref(index = false)]"), "{reviews}");
+    }
+
+    #[test]
+    fn what_has_no_attribute_says_why() {
+        let of = |kind, different| Computed {
+            kind,
+            different,
+            of: vec!["stars".to_owned()],
+            ..Computed::default()
+        };
+        for (computed, why) in [
+            (
+                of(ComputedKind::AverageOfReferrers, 0),
+                "An average is kept as sum and count",
+            ),
+            (
+                of(ComputedKind::SumOfReferrers, 0),
+                "The types of the two fields differ.",
+            ),
+            (of(ComputedKind::CountOfReferrers, 20), "Most of them differ."),
+        ] {
+            let products = text(&design(computed), "products.rs");
+            assert!(products.contains(why), "{why} is not in {products}");
+            let is_declared = |line: &str| line.trim_start().starts_with("#[computed");
+            assert!(!products.lines().any(is_declared), "{products}");
+        }
+    }
+
+    #[test]
+    fn one_of_two_required_sides_would_have_to_be_an_option() {
+        let mut design = design(Computed::default());
+        design.computed.clear();
+        design.two_way = vec![TwoWay {
+            a: 1,
+            b: 2,
+            agree: 20,
+            ..TwoWay::default()
+        }];
+        let products = text(&design, "products.rs");
+        assert!(
+            products.contains("one of them has to be an `Option`"),
+            "{products}"
+        );
+        design.collections[0].root.fields[2].present = 19;
+        let products = text(&design, "products.rs");
+        assert!(products.contains("inverse = product)]"), "{products}");
+    }
 }

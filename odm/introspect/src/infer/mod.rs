@@ -127,6 +127,7 @@ pub async fn introspect(source: &Source) -> Result<Design> {
     design.subsets = patterns::subsets(&collected, &design.references, &second.holders);
     design.copies = second.copies;
     design.two_way = second.two_way;
+    design.trees = collected.iter().filter_map(patterns::tree_path).collect();
     let is_kept = |id: usize| !second.copied.contains(&id);
     design.two_way.retain(|link| is_kept(link.a) && is_kept(link.b));
     patterns::leave_to_subsets(&mut design);

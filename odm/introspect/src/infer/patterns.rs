@@ -4,7 +4,7 @@ use super::Collected;
 use super::path::Path;
 use super::second::Holders;
 use super::targets;
-use crate::design::{Bucket, Collection, ComputedKind, Design, Field, Reference, Subset};
+use crate::design::{Bucket, Collection, ComputedKind, Design, Field, Reference, Subset, TreePath};
 use crate::kind::Kind;
 use crate::shape::Value;
 use bson::{RawBsonRef, RawDocument};
@@ -256,6 +256,81 @@ pub(super) fn buckets(design: &Design) -> Vec<Bucket> {
         }
     }
     buckets
+}
+
+/// The signs between the keys of a materialised path.
+const SEPARATORS: [char; 7] = ['/', ',', '|', '>', '.', ':', '#'];
+/// The share of the texts of which all keys are found.
+const WAYS: f64 = 0.9;
+
+/// A text of each document whose parts are keys of documents of the same collection: the way from the root of a tree.
+pub(super) fn tree_path(collected: &Collected) -> Option<TreePath> {
+    let root = &collected.facts.root;
+    if !collected.whole || !collected.kept.is_whole() {
+        return None;
+    }
+    let documents: Vec<&RawDocument> = collected.kept.all().collect();
+    let is_text = |field: &&Field| field.only_kind() == Some(Kind::String);
+    let keys: Vec<(&Field, HashMap<String, usize>)> = root
+        .fields
+        .iter()
+        .filter(|field| field.unique && !field.is_optional())
+        .map(|field| {
+            let values = documents.iter().enumerate();
+            let known = values.filter_map(|(at, document)| Some((part(document, &field.name)?, at)));
+            (field, known.collect())
+        })
+        .collect();
+    let mut best: Option<TreePath> = None;
+    for text in root.fields.iter().filter(is_text) {
+        for (separator, (key, known)) in SEPARATORS
+            .iter()
+            .flat_map(|sign| keys.iter().map(move |key| (*sign, key)))
+            .filter(|(_, (key, _))| key.name != text.name)
+        {
+            let (mut equal, mut different, mut deep, mut own) = (0, 0, 0_u64, 0_u64);
+            for (at, document) in documents.iter().enumerate() {
+                let Ok(way) = document.get_str(&text.name) else {
+                    continue;
+                };
+                let parts: Vec<&str> = way.split(separator).filter(|part| !part.is_empty()).collect();
+                let found: Option<Vec<usize>> = parts.iter().map(|part| known.get(*part).copied()).collect();
+                deep += u64::from(parts.len() > 1);
+                match found {
+                    Some(found) => {
+                        equal += u64::from(!found.is_empty());
+                        own += u64::from(found.last() == Some(&at));
+                    }
+                    None => different += 1,
+                }
+            }
+            let all = equal + different;
+            let is_one = equal >= DOCUMENTS && deep * 4 >= all && equal as f64 >= WAYS * all as f64;
+            if is_one && best.as_ref().is_none_or(|best| equal > best.equal) {
+                best = Some(TreePath {
+                    collection: collected.facts.name.clone(),
+                    path: text.path.clone(),
+                    separator: separator.to_string(),
+                    key: key.path.clone(),
+                    own: own as f64 >= WAYS * equal as f64,
+                    equal,
+                    different,
+                });
+            }
+        }
+    }
+    best
+}
+
+/// A key as it stands in a materialised path.
+fn part(document: &RawDocument, name: &str) -> Option<String> {
+    Some(match document.get(name).ok()?? {
+        RawBsonRef::String(text) => text.to_owned(),
+        RawBsonRef::ObjectId(id) => id.to_hex(),
+        RawBsonRef::Int32(number) => number.to_string(),
+        RawBsonRef::Int64(number) => number.to_string(),
+        _ => return None,
+    })
 }
 
 /// Whether a document has two dates beside an array of documents with a date: its first and its last.

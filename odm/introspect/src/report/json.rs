@@ -21,7 +21,7 @@ struct Output<'a> {
 /// | --- | --- |
 /// | `format` | [`FORMAT`] |
 /// | `version` | the version of the program |
-/// | `design` | the [`Design`]: `database`, `collections` with their `root` field, `indexes` and `sizes`, `references`, `two_way`, `copies`, `computed`, `subsets`, `buckets`, `notes` |
+/// | `design` | the [`Design`]: `database`, `collections` with their `root` field, `indexes` and `sizes`, `references`, `two_way`, `copies`, `computed`, `subsets`, `buckets`, `trees`, `notes` |
 /// | `advice` | each [`Advice`]: `rule`, `severity` (`fault`, `risk`, `hint`), `collection`, `path`, `also`, `finding`, `cost`, `remedy` (`words`, and `code` with its `language`: `rust`, `shell`, `terminal`), `evidence` (figures by name), `examples` |
 ///
 /// The worst advice comes first, and the surest reference. Paths are written as in [`crate::design`].

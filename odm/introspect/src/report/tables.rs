@@ -257,7 +257,7 @@ fn spread(spread: &crate::sketch::Spread) -> String {
     }
 }
 
-/// Links, copies, computed fields, subsets and buckets: each table with its heading.
+/// Links, copies, computed fields, subsets, buckets and trees: each table with its heading.
 pub fn derived(design: &Design) -> String {
     let mut html = String::new();
     let mut add = |title: &str, heads: &[&str], rows: Vec<Vec<String>>| {
@@ -352,6 +352,20 @@ pub fn derived(design: &Design) -> String {
         ]
     });
     add("Buckets", &["items", "of", "at most"], buckets.collect());
+    let trees = design.trees.iter().map(|tree| {
+        vec![
+            code(&place(&tree.collection, &tree.path)),
+            code(&tree.key),
+            code(&tree.separator),
+            count(tree.equal),
+            count(tree.different),
+        ]
+    });
+    add(
+        "Materialised paths",
+        &["text", "of the keys", "between them", "all found", "others"],
+        trees.collect(),
+    );
     html
 }
 

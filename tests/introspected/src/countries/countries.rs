@@ -61,7 +61,7 @@ pub struct Country {
     // Items: at most 16; half have up to 2, 99 of 100 up to 10.
     // Refers to `countries._id`: 649 of 649 were found. 164 of 164 distinct values were found.
     // A link in both directions: 648 pairs agree, 1 are on this side alone and 0 on the other.
-    #[reference(many, max = 50, inverse = borders, index = false)]
+    #[reference(many, max = 50, inverse = borders)]
     pub borders: Vec<Ref<Country>>,
     // Its types differ: 247 int, 3 double. `retype` in a migration makes them one.
     pub area: Number,

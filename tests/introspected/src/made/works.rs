@@ -13,6 +13,6 @@ pub struct Work {
     // Refers to `writers._id`: 96 of 96 were found. 15 of 15 distinct values were found, and the name
     // says it.
     // The other side of `writers.works[]`: 96 pairs agree.
-    #[reference(many, max = 10, inverse = works, index = false)]
+    #[reference(many, max = 10, inverse = works)]
     pub writers: Vec<Ref<Writer>>,
 }

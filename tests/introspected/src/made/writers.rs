@@ -14,6 +14,6 @@ pub struct Writer {
     // Refers to `works._id`: 96 of 96 were found. 50 of 50 distinct values were found, and the name
     // says it.
     // The other side of `works.writers[]`: 96 pairs agree.
-    #[reference(many, max = 20, inverse = writers, index = false)]
+    #[reference(many, max = 20, inverse = writers)]
     pub works: Vec<Ref<Work>>,
 }

@@ -1,12 +1,12 @@
 //! Changes of what refers to what: through the library both sides change, and nothing is left without its target.
 
-use super::model::{Author, Book, Category, NewBook};
 use super::{Library, Shelves, largest};
 use crate::books::model::BookId;
 use crate::show::{Show, plural, shorten};
 use anyhow::{Context, Result, bail};
 use odm::Error;
 use odm::prelude::*;
+use odm_examples::books::library::{Author, Book, Category, NewBook};
 
 pub async fn run(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {
     links(show, odm).await?;

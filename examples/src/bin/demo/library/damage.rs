@@ -1,13 +1,13 @@
 //! Damage by out-of-band writes: found, repaired where there is one right answer, and reported where there is not.
 
 use super::Library;
-use super::model::{Author, Book, Category};
 use crate::show::{Show, plural, shorten};
 use anyhow::{Context, Result};
 use mongodb::bson::{self, doc};
 use odm::prelude::*;
 use odm::to_bson;
 use odm::upkeep::{Audit, Findings, RepairKind};
+use odm_examples::books::library::{Author, Book, Category};
 
 pub async fn run(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {
     show.part("After all of this");

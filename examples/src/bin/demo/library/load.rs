@@ -1,10 +1,10 @@
 //! The schema, then everything in three calls.
 
 use super::Library;
-use super::model::{Author, Book, Category, NewAuthor, NewBook, NewCategory};
 use crate::show::Show;
 use anyhow::{Context, Result};
 use odm::prelude::*;
+use odm_examples::books::library::{Author, Book, Category, NewAuthor, NewBook, NewCategory};
 use std::collections::{BTreeSet, HashMap};
 
 pub async fn schema(show: &mut Show, odm: &Odm) -> Result<()> {

@@ -4,17 +4,16 @@
 mod change;
 mod damage;
 mod load;
-mod model;
 mod walk;
 
 use crate::books;
 use crate::books::file::Line;
 use crate::show::Show;
 use anyhow::Result;
-use model::{Author, Book, Category};
 use mongodb::Database;
 use names::{Cleaned, Done};
 use odm::prelude::*;
+use odm_examples::books::library::{Author, Book, Category};
 use odm_examples::books::names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,12 +1,12 @@
 //! Questions that lead from one collection to another, each answer compared with the file.
 
-use super::model::{Author, Book, BookFields, Category};
 use super::{Library, largest};
 use crate::books::describe_plan;
 use crate::show::{Show, shorten};
 use anyhow::{Context, Result};
 use odm::Odm;
 use odm::prelude::*;
+use odm_examples::books::library::{Author, Book, BookFields, Category};
 use std::collections::BTreeSet;
 
 /// The documents that are joined to a book.

@@ -1,15 +1,13 @@
 //! A real log: its hosts, and messages that name their host. A host has any number of messages, so it lists none.
 
-mod model;
-
 use crate::books::describe_plan;
 use crate::show::{Show, commands_of_limited, plural, shorten};
 use anyhow::{Context, Result, bail};
-use model::{Host, LogMsg, NewHost, NewLogMsg};
 use mongodb::Database;
 use mongodb::bson::DateTime;
 use odm::prelude::*;
 use odm_examples::data;
+use odm_examples::log::{Host, LogMsg, NewHost, NewLogMsg};
 use odm_examples::syslog::{self as file, Line};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -12,6 +12,7 @@ mod source;
 mod tests;
 
 use crate::code::build;
+use crate::code::model::{Is, Models, Role};
 use crate::design::Design;
 use anyhow::Result;
 use compare::Comparison;
@@ -77,6 +78,26 @@ pub struct Against {
     pub patch: String,
 }
 
+impl Models {
+    /// A field that is added to a written struct changes no other struct: a link has one side there, and children name their parent by
+    /// the reference that they have.
+    fn without_other_sides(&mut self, collection: usize, source: &Source) {
+        let Some(model) = self.collections.get(collection) else {
+            return;
+        };
+        let is_written = source.documents.contains_key(&model.collection);
+        if let (true, Some(named)) = (is_written, self.types.get_mut(model.root))
+            && let Is::Struct { fields, .. } = &mut named.is
+        {
+            for field in fields {
+                if matches!(field.role, Role::TwoWay(_) | Role::Parent { .. }) {
+                    field.role = Role::Plain;
+                }
+            }
+        }
+    }
+}
+
 /// Compares the structs in a folder with a design. The files are read alone: comments, the order of fields, names, rules and types that
 /// read the documents stay as they are in the patch.
 ///
@@ -91,7 +112,11 @@ pub fn against(folder: &Path, design: &Design) -> Result<Against> {
             build::without_variants(&mut collection.root);
         }
     }
-    let comparison = Comparison::of(&source, &design, build::models(&design));
+    let mut models = build::models(&design);
+    for number in 0..models.collections.len() {
+        models.without_other_sides(number, &source);
+    }
+    let comparison = Comparison::of(&source, &design, models);
     let patch = edit::patch(&comparison, &design);
     Ok(Against {
         differences: comparison.differences,

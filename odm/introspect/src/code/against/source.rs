@@ -386,7 +386,11 @@ fn field_indexes(field: &syn::Field) -> Vec<Vec<(String, String)>> {
                 syn::Meta::List(list) => inside(list.tokens.clone()),
                 _ => Vec::new(),
             };
-            if words.iter().any(|word| word.name == "index") {
+            // A two-way reference has no index: its other side names the documents.
+            if words
+                .iter()
+                .any(|word| ["index", "inverse"].contains(&&*word.name))
+            {
                 continue;
             }
             let mut fields = vec![(name.clone(), "1".to_owned())];
