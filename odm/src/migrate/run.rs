@@ -52,7 +52,7 @@ const BATCH_TIME: Duration = Duration::from_millis(250);
 const SHORT_BATCH_TIME: Duration = Duration::from_millis(3);
 
 /// How long a run rests by default, for the time that it works.
-const REST: f64 = 0.25;
+const REST: f64 = 0.12;
 
 /// Shorter pauses are made together: a timer is no finer.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);

@@ -14,21 +14,26 @@ use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-pub const NAMES: [&str; 6] = [
+pub const NAMES: [&str; 8] = [
     "claim",
     "find or insert",
     "save",
     "bulk upserts 100",
     "page backwards",
     STEP,
+    DEFAULT_RATE,
+    BESIDE,
 ];
 
 const STEP: &str = "step over 100,000";
+const DEFAULT_RATE: &str = "step over 100,000 at the default rate";
+const BESIDE: &str = "update beside a step";
 
 /// How many documents the step changes.
 const STEPPED: i32 = 100_000;
 
-/// The target of the step: it is many transactions, with a lease in each, and may be killed.
+/// The target of the step: it is many transactions, with a lease in each, and may be killed. At the default rate it takes twice as long,
+/// and an update of the application beside it.
 const TWICE: Option<f64> = Some(2.0);
 
 mod m0001_tag {
@@ -118,6 +123,14 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
                 everyday.step(options.rounds(6)).await,
                 "driver: one update_many, by hand",
             ),
+            DEFAULT_RATE => (
+                everyday.by_default(options.rounds(6)).await,
+                "the same step without a pause",
+            ),
+            BESIDE => (
+                everyday.beside(options.rounds(6)).await,
+                "the same updates alone: the 95th percentile of both",
+            ),
             _ => (
                 everyday.page(rounds).await,
                 "driver: find of those before, in the other order, reversed, with ties and missing values",
@@ -128,7 +141,11 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
             "page backwards" => Single::Is("driver: find with sort and limit, without ties", None),
             _ => Single::Baseline,
         };
-        let target = if name == STEP { TWICE } else { ONE };
+        let target = if [STEP, DEFAULT_RATE, BESIDE].contains(&name) {
+            TWICE
+        } else {
+            ONE
+        };
         report.add(Measured::of(name, baseline, target, single, &pairs));
     }
     Ok(())
@@ -137,6 +154,38 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
 fn is_duplicate(error: &mongodb::error::Error) -> bool {
     use mongodb::error::{ErrorKind, WriteFailure};
     matches!(&*error.kind, ErrorKind::Write(WriteFailure::WriteError(of)) if of.code == 11000)
+}
+
+/// The rate of a run without a pause.
+const FULL_RATE: Option<u64> = Some(0);
+
+struct Stepped {
+    documents: mongodb::Collection<Raw>,
+    steps: mongodb::Collection<Raw>,
+    migrating: odm::migrate::Migrating,
+}
+
+impl Stepped {
+    async fn put_back(&self) -> Result<()> {
+        let unset = doc! { "$unset": { "tag": "" } };
+        self.documents.update_many(doc! {}, unset).await?;
+        self.steps.delete_many(doc! {}).await?;
+        Ok(())
+    }
+
+    /// Runs the step at a rate, and undoes it.
+    async fn run(&self, rate: Option<u64>) -> Result<Duration> {
+        self.migrating.set_rate(rate).await?;
+        let took = timed!(black_box(self.migrating.up().await?));
+        self.put_back().await?;
+        Ok(took)
+    }
+}
+
+/// The 95th percentile.
+fn percentile(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() * 95 / 100).copied().unwrap_or_default()
 }
 
 impl Everyday {
@@ -182,40 +231,74 @@ impl Everyday {
         ))
     }
 
-    /// The step runs at the full rate.
-    async fn step(&self, rounds: usize) -> Result<Pairs> {
+    /// The documents of the step, without its effect.
+    async fn stepped(&self) -> Result<Stepped> {
         let db = self.client.database(self.odm.database().name());
-        let (stepped, steps) = (db.collection("stepped"), db.collection::<Raw>("_odm_migrations"));
-        stepped
-            .insert_many((0..STEPPED).map(|id| doc! { "_id": id, "text": "x".repeat(100) }))
-            .await?;
-        let migrating = self.odm.migrate(odm::migrations![m0001_tag]);
-        let put_back = async || -> Result<()> {
-            stepped
-                .update_many(doc! {}, doc! { "$unset": { "tag": "" } })
-                .await?;
-            steps.delete_many(doc! {}).await?;
-            migrating.set_rate(Some(0)).await?;
-            Ok(())
+        let stepped = Stepped {
+            documents: db.collection("stepped"),
+            steps: db.collection("_odm_migrations"),
+            migrating: self.odm.migrate(odm::migrations![m0001_tag]),
         };
-        put_back().await?;
+        stepped.documents.drop().await?;
+        let documents = (0..STEPPED).map(|id| doc! { "_id": id, "text": "x".repeat(100) });
+        stepped.documents.insert_many(documents).await?;
+        stepped.put_back().await?;
+        Ok(stepped)
+    }
+
+    async fn step(&self, rounds: usize) -> Result<Pairs> {
+        let stepped = self.stepped().await?;
+        Ok(pairs!(rounds, 1, |_round| stepped.run(FULL_RATE).await?, {
+            let lacks = doc! { "tag": { "$exists": false } };
+            let set = doc! { "$set": { "tag": "new" } };
+            let took = timed!(stepped.documents.update_many(lacks, set).await?);
+            stepped.put_back().await?;
+            took
+        }))
+    }
+
+    async fn by_default(&self, rounds: usize) -> Result<Pairs> {
+        let stepped = self.stepped().await?;
+        Ok(pairs!(
+            rounds,
+            1,
+            |_round| stepped.run(None).await?,
+            stepped.run(FULL_RATE).await?
+        ))
+    }
+
+    /// The 95th percentile of updates of one document, one after the other: beside a step at the default rate, and alone.
+    async fn beside(&self, rounds: usize) -> Result<Pairs> {
+        let stepped = self.stepped().await?;
+        let update = async |number: usize| -> Result<Duration> {
+            let id = number as i32 * 7919 % STORED;
+            Ok(timed!(self.tasks.update(id).set(|t| t.due, number as i32).await?))
+        };
         Ok(pairs!(
             rounds,
             1,
             |_round| {
-                let took = timed!(black_box(migrating.up().await?));
-                put_back().await?;
-                took
+                let mut times = Vec::new();
+                let mut run = std::pin::pin!(stepped.migrating.up());
+                loop {
+                    tokio::select! {
+                        biased;
+                        ended = &mut run => {
+                            ended?;
+                            break;
+                        }
+                        took = update(times.len()) => times.push(took?),
+                    }
+                }
+                stepped.put_back().await?;
+                percentile(&mut times)
             },
             {
-                let lacks = doc! { "tag": { "$exists": false } };
-                let took = timed!(
-                    stepped
-                        .update_many(lacks, doc! { "$set": { "tag": "new" } })
-                        .await?
-                );
-                put_back().await?;
-                took
+                let mut times = Vec::new();
+                for number in 0..1_000 {
+                    times.push(update(number).await?);
+                }
+                percentile(&mut times)
             }
         ))
     }
