@@ -17,7 +17,6 @@ use odm::mongodb::{Client, Database};
 use odm_introspect::advice::advise;
 use odm_introspect::code;
 use odm_introspect::design::Design;
-use odm_introspect::no_values::without_values;
 use odm_introspect::read::{Progress, ReadOptions, SAMPLE, Source, default_state};
 use odm_introspect::report::{html, json, text};
 use odm_launch::server::probe::without_credentials;
@@ -94,7 +93,7 @@ pub async fn run(arguments: Arguments) -> Result<u8> {
     let source = Source::new(&db, options);
     let design = read(&source, &arguments).await;
     bar.finish_and_clear();
-    let mut design = design?;
+    let design = design?;
     if let Some(folder) = &arguments.out {
         write(folder, &design)?;
     }
@@ -102,10 +101,6 @@ pub async fn run(arguments: Arguments) -> Result<u8> {
         Some(folder) => Some(compare(folder, &design, arguments.json)?),
         None => None,
     };
-    // Models need the names of variants and the filters of indexes, and reports do not.
-    if arguments.no_values {
-        without_values(&mut design);
-    }
     let advice = advise(&design);
     if let Some(path) = &arguments.html {
         fs::write(path, html::write(&design, &advice))

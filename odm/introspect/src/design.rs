@@ -85,6 +85,8 @@ pub struct Index {
     pub options: bson::Document,
     /// How often it was used since the server started, where the server says so.
     pub used: Option<i64>,
+    /// Its size in bytes, where the server says so.
+    pub bytes: Option<i64>,
 }
 
 /// A field, an element of an array or a value of a map, over all documents that were read.

@@ -3,21 +3,14 @@
 use crate::design::{Design, Field};
 use bson::{Bson, Document};
 
-/// Takes every value out of a design: those of documents, and what options compare with. Names, shapes and figures stay.
+/// Takes every value out of a design: examples, values of enumerations and of tags, the least and the greatest number, and what options
+/// compare with. Names, shapes and figures stay.
 pub fn without_values(design: &mut Design) {
-    without_values_of_documents(design);
     for collection in &mut design.collections {
         options(&mut collection.options);
         for index in &mut collection.indexes {
             options(&mut index.options);
         }
-    }
-}
-
-/// Takes the values of documents out of a design: examples, values of enumerations and of tags, the least and the greatest number.
-/// The options of indexes stay, which models need.
-pub fn without_values_of_documents(design: &mut Design) {
-    for collection in &mut design.collections {
         field(&mut collection.root);
     }
     for reference in design.references.iter_mut().chain(&mut design.possible) {
@@ -60,15 +53,27 @@ fn field(one: &mut Field) {
     }
 }
 
-/// A filter, a validator and a pipeline compare with values; the others are settings.
+/// A filter, a validator and a pipeline compare with values; the others are settings. A filter by which fields are there, and of which
+/// type they are, has none.
 fn options(options: &mut Document) {
     for (name, value) in options.iter_mut() {
-        if matches!(
-            name.as_str(),
-            "partialFilterExpression" | "validator" | "pipeline"
-        ) {
+        let is_filter = name == "partialFilterExpression";
+        if is_filter && !has_values(value) {
+            continue;
+        }
+        if is_filter || matches!(name.as_str(), "validator" | "pipeline") {
             *value = Bson::Document(Document::new());
         }
+    }
+}
+
+fn has_values(filter: &Bson) -> bool {
+    match filter {
+        Bson::Document(all) => all
+            .iter()
+            .any(|(name, value)| !matches!(name.as_str(), "$exists" | "$type") && has_values(value)),
+        Bson::Array(all) => all.iter().any(has_values),
+        _ => true,
     }
 }
 

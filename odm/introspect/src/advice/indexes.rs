@@ -69,9 +69,12 @@ pub fn at<'a>(collection: &'a Collection, key: &str) -> Option<&'a Field> {
 /// The cost of an index, whether it is used or not.
 fn kept(collection: &Collection, index: &Index) -> String {
     format!(
-        "Each insert and deletion writes it, and each update of its fields; with {} it takes about {} of disk and cache.",
+        "Each insert and deletion writes it, and each update of its fields; with {} it takes {} of disk and cache.",
         documents(collection.documents),
-        bytes(size(collection, index)),
+        match index.bytes {
+            Some(measured) => bytes(measured as f64),
+            None => format!("about {}", bytes(size(collection, index))),
+        },
     )
 }
 

@@ -320,6 +320,9 @@ pub fn option(models: &Models, root: usize, index: &Index) -> Result<String, Str
                 let text = collation(of).ok_or_else(|| format!("its collation is {of}"))?;
                 out.push_str(&format!(", {text}"));
             }
+            ("partialFilterExpression", Bson::Document(of)) if of.is_empty() => {
+                return Err("its condition has values, which are left out".to_owned());
+            }
             ("partialFilterExpression", Bson::Document(of)) => {
                 let text = partial(models, root, of)
                     .ok_or_else(|| "its condition can't be written by the fields of the struct".to_owned())?;

@@ -22,7 +22,7 @@ mod told;
 mod variants;
 
 use crate::design::{Collection, Design};
-use crate::no_values::without_values_of_documents;
+use crate::no_values::without_values;
 use crate::read::Source;
 use crate::shape::{Budget, PATHS, Shape};
 use crate::sketch::Distribution;
@@ -134,7 +134,7 @@ pub async fn introspect(source: &Source) -> Result<Design> {
     design.collections = collected.into_iter().map(|collected| collected.facts).collect();
     design.buckets = patterns::buckets(&design);
     if !values {
-        without_values_of_documents(&mut design);
+        without_values(&mut design);
     }
     design.notes.extend(source.notes());
     source.finish()?;

@@ -93,42 +93,54 @@ impl Source {
         if indexes.is_empty() {
             return Ok(indexes);
         }
-        let used = self.used(collection).await?;
+        let (used, sizes) = (self.used(collection).await?, self.sizes(collection).await?);
         for index in &mut indexes {
             index.used = used.get(&index.name).copied();
+            index.bytes = sizes.get(&index.name).copied();
         }
         Ok(indexes)
     }
 
     /// How often each index was used, by name: on a sharded cluster the sum over its shards.
     async fn used(&self, collection: &str) -> Result<HashMap<String, i64>> {
-        let documents = self.db.collection::<Document>(collection);
-        let stats = match documents.aggregate([doc! { "$indexStats": {} }]).await {
-            Ok(cursor) => cursor.try_collect::<Vec<Document>>().await,
-            Err(error) => Err(error),
-        };
+        let what = "use of indexes can't be read (`$indexStats`)";
         let mut used = HashMap::new();
-        match stats {
-            Ok(stats) => {
-                for of in stats {
-                    let times = of.get_document("accesses").ok().and_then(|of| of.get("ops"));
-                    if let (Ok(name), Some(times)) = (of.get_str("name"), times.and_then(whole)) {
-                        *used.entry(name.to_owned()).or_default() += times;
-                    }
-                }
-            }
-            // Some servers have no `$indexStats`, and none of them for time series before 5.0.
-            Err(error) if code(&error).is_some() && !is_refused(&error) => {}
-            Err(error) => {
-                let refused = Err(error);
-                return self.allowed(
-                    refused,
-                    collection,
-                    "use of indexes can't be read (`$indexStats`)",
-                );
+        for of in self.statistics(collection, doc! { "$indexStats": {} }, what).await? {
+            let times = of.get_document("accesses").ok().and_then(|of| of.get("ops"));
+            if let (Ok(name), Some(times)) = (of.get_str("name"), times.and_then(whole)) {
+                *used.entry(name.to_owned()).or_default() += times;
             }
         }
         Ok(used)
+    }
+
+    /// The size of each index in bytes, by name: on a sharded cluster the sum over its shards.
+    async fn sizes(&self, collection: &str) -> Result<HashMap<String, i64>> {
+        let what = "sizes of indexes can't be read (`$collStats`)";
+        let stage = doc! { "$collStats": { "storageStats": {} } };
+        let mut sizes = HashMap::new();
+        for of in self.statistics(collection, stage, what).await? {
+            let stats = of.get_document("storageStats");
+            let of_indexes = stats.and_then(|stats| stats.get_document("indexSizes"));
+            for (name, size) in of_indexes.into_iter().flatten() {
+                *sizes.entry(name.clone()).or_default() += whole(size).unwrap_or(0);
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// What a stage tells of a collection; nothing where the server has no such stage.
+    async fn statistics(&self, collection: &str, stage: Document, what: &str) -> Result<Vec<Document>> {
+        let documents = self.db.collection::<Document>(collection);
+        let stats = match documents.aggregate([stage]).await {
+            Ok(cursor) => cursor.try_collect::<Vec<Document>>().await,
+            Err(error) => Err(error),
+        };
+        match stats {
+            // Some servers have no such stages, and none of them for time series before 5.0.
+            Err(error) if code(&error).is_some() && !is_refused(&error) => Ok(Vec::new()),
+            stats => self.allowed(stats, collection, what),
+        }
     }
 
     /// Nothing, and a note, where the user has no right.

@@ -285,9 +285,16 @@ impl Place {
     /// The documents without the library's own fields; and those with pending work.
     async fn state(&self) -> (State, Vec<String>) {
         let (mut state, mut pending) = (State::new(), Vec::new());
+        // A shard may apply a commit behind its reply: the session waits for the time that its first reply tells.
+        let mut session = self.db.client().start_session().await.unwrap();
+        let mut is_first = true;
         for name in &self.collections {
-            let all = self.db.collection::<Document>(name).find(doc! {}).await.unwrap();
-            let all: Vec<Document> = all.try_collect().await.unwrap();
+            let collection = self.db.collection::<Document>(name);
+            if std::mem::take(&mut is_first) {
+                collection.find_one(doc! {}).session(&mut session).await.unwrap();
+            }
+            let mut all = collection.find(doc! {}).session(&mut session).await.unwrap();
+            let all: Vec<Document> = all.stream(&mut session).try_collect().await.unwrap();
             for mut document in all {
                 rename(&mut document);
                 let id = document.get("_id").unwrap().to_string();
