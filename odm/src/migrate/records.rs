@@ -160,7 +160,7 @@ pub struct MigrationStatus {
     pub problems: Vec<String>,
     /// The step that is applied now, or was interrupted.
     pub running: Option<RunningStep>,
-    /// How many documents a second a run changes at most; `None`: by default it rests for a quarter of the time that it works.
+    /// How many documents a second a run changes at most; `None`: by default it rests for an eighth of the time that it works.
     pub rate: Option<u64>,
 }
 
@@ -447,8 +447,8 @@ impl Migrating {
         self
     }
 
-    /// How many documents a second a run changes at most, `Some(0)` without a pause; `None` is the default, by which it rests for a
-    /// quarter of the time that it works, and its batches are small, since writes of other programs may wait for one. A run that is under way
+    /// How many documents a second a run changes at most, `Some(0)` without a pause; `None` is the default, by which it rests for an
+    /// eighth of the time that it works, and its batches are small, since writes of other programs may wait for one. A run that is under way
     /// takes the rate up with its next batch.
     ///
     /// # Errors

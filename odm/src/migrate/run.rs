@@ -22,6 +22,7 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
 use mongodb::options::{Hint, UpdateModifications};
+use mongodb::{Collection, Cursor};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +53,7 @@ const BATCH_TIME: Duration = Duration::from_millis(250);
 const SHORT_BATCH_TIME: Duration = Duration::from_millis(3);
 
 /// How long a run rests by default, for the time that it works.
-const REST: f64 = 0.12;
+const REST: f64 = 0.125;
 
 /// Shorter pauses are made together: a timer is no finer.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -469,6 +470,7 @@ impl Runner {
         batches: &mut Batches,
     ) -> Result<()> {
         batches.ids.clear();
+        batches.cursor = None;
         while let Some(end) = self.progress().end {
             let began = Instant::now();
             let documents = self.batch(change, meta, &end, batches).await?;
@@ -492,19 +494,7 @@ impl Runner {
         let range = between_ids(last.as_ref(), end);
         if let How::Pipeline(_) = change.how {
             if batches.ids.is_empty() {
-                // The index of `_id` alone is read.
-                let mut cursor = documents
-                    .find(range)
-                    .projection(doc! { "_id": 1 })
-                    .sort(doc! { "_id": 1 })
-                    .hint(by_id())
-                    .limit(i64::from(AHEAD))
-                    .batch_size(AHEAD)
-                    .selection_criteria(PRIMARY)
-                    .await?;
-                while let Some(document) = cursor.try_next().await? {
-                    batches.ids.push_back(document_id(&document));
-                }
+                batches.read_ahead(&documents, range).await?;
             }
             let size = usize::try_from(batches.size).unwrap_or(1).min(batches.ids.len());
             return Ok((batches.ids.drain(..size).next_back(), Vec::new()));
@@ -931,6 +921,8 @@ struct Batches {
     pause_left: Duration,
     /// The next ids, where the server changes the documents.
     ids: VecDeque<Bson>,
+    /// Those behind them.
+    cursor: Option<Cursor<RawDocumentBuf>>,
 }
 
 impl Default for Batches {
@@ -939,11 +931,33 @@ impl Default for Batches {
             size: FIRST_BATCH,
             pause_left: Duration::ZERO,
             ids: VecDeque::new(),
+            cursor: None,
         }
     }
 }
 
 impl Batches {
+    /// Reads the next ids of a range: the index of `_id` alone.
+    async fn read_ahead(
+        &mut self,
+        documents: &Collection<RawDocumentBuf>,
+        range: Document,
+    ) -> mongodb::error::Result<()> {
+        if let Some(cursor) = &mut self.cursor {
+            match next_ids(cursor, &mut self.ids).await {
+                Ok(()) => return Ok(()),
+                // The server closes a cursor that nothing reads for ten minutes: another one begins where it ended.
+                Err(_) => self.ids.clear(),
+            }
+        }
+        let found = documents.find(range).projection(doc! { "_id": 1 });
+        let found = found.sort(doc! { "_id": 1 }).hint(by_id()).batch_size(AHEAD);
+        let mut cursor = found.selection_criteria(PRIMARY).await?;
+        next_ids(&mut cursor, &mut self.ids).await?;
+        self.cursor = Some(cursor);
+        Ok(())
+    }
+
     /// Chooses the size of the next batch: the server was at work on this one for `work`, of `all` with the lease and the commit.
     fn took(&mut self, work: Duration, all: Duration, is_full_rate: bool) {
         let (aim, greatest) = if is_full_rate {
@@ -958,6 +972,18 @@ impl Batches {
         let size = self.size as f64 * times.clamp(0.5, 2.0);
         self.size = (size as i64).clamp(SMALLEST_BATCH, greatest);
     }
+}
+
+async fn next_ids(
+    cursor: &mut Cursor<RawDocumentBuf>,
+    ids: &mut VecDeque<Bson>,
+) -> mongodb::error::Result<()> {
+    while ids.len() < AHEAD as usize
+        && let Some(document) = cursor.try_next().await?
+    {
+        ids.push_back(document_id(&document));
+    }
+    Ok(())
 }
 
 /// How many documents need a change.

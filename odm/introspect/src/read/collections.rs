@@ -105,7 +105,10 @@ impl Source {
     async fn used(&self, collection: &str) -> Result<HashMap<String, i64>> {
         let what = "use of indexes can't be read (`$indexStats`)";
         let mut used = HashMap::new();
-        for of in self.statistics(collection, doc! { "$indexStats": {} }, what).await? {
+        for of in self
+            .statistics(collection, doc! { "$indexStats": {} }, what)
+            .await?
+        {
             let times = of.get_document("accesses").ok().and_then(|of| of.get("ops"));
             if let (Ok(name), Some(times)) = (of.get_str("name"), times.and_then(whole)) {
                 *used.entry(name.to_owned()).or_default() += times;
@@ -179,6 +182,7 @@ fn index(listed: Document) -> Index {
             .filter(|(name, _)| !NO_OPTIONS.contains(&name.as_str()))
             .collect(),
         used: None,
+        bytes: None,
     }
 }
 
