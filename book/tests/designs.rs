@@ -55,11 +55,12 @@ fn with_db(test: impl AsyncFnOnce(Database, Sent)) {
     });
 }
 
-/// The same where the deployment has transactions, as the chapters assume; else the test is skipped.
+/// The same on a replica set, as the chapters assume; else the test is skipped.
 fn with_transactions(test: impl AsyncFnOnce(Database, Sent)) {
     with_db(async |db, sent| {
         let odm = Odm::new(db.clone(), []).expect("a handle");
         odm_tests::require_transactions(&odm).await;
+        odm_tests::require_no_cluster(&odm).await;
         test(db, sent).await;
     });
 }

@@ -13,7 +13,7 @@ mod canvas;
 
 use odm::prelude::*;
 use odm::references::FanOut;
-use odm_tests::{TestDb, with_transactions};
+use odm_tests::{TestDb, require_no_cluster, with_transactions};
 use sequences::{fan_out, insert, recovery};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,6 +76,7 @@ fn an_insert_sends_what_is_drawn() {
 fn a_fan_out_sends_what_is_drawn() {
     with_transactions(async |t| {
         let odm = stored(&t, HOLDERS).await;
+        require_no_cluster(&odm).await;
         let odm = odm.with_fan_out(FanOut::new().batch(BATCH));
         t.commands.clear();
         let done = odm
@@ -93,6 +94,7 @@ fn a_fan_out_sends_what_is_drawn() {
 fn a_recovery_sends_what_is_drawn() {
     with_transactions(async |t| {
         let odm = stored(&t, HOLDERS).await;
+        require_no_cluster(&odm).await;
         // A process that dies behind its first batch: it waits there, and is never polled again.
         let begun = Arc::new(AtomicBool::new(false));
         let noted = begun.clone();

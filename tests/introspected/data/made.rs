@@ -311,7 +311,7 @@ fn products() -> Made {
             .map(|at| match (n + at) % 3 {
                 0 => doc! { "type": "plate", "width": i32::from(n), "height": i32::from(at) },
                 1 => doc! { "type": "screw-m4", "length": f64::from(at) + 0.5 },
-                _ => doc! { "type": "screw-m5", "length": f64::from(at) + 0.5, "head": "flat" },
+                _ => doc! { "type": "screw_m4", "length": f64::from(at) + 0.5, "head": "flat" },
             })
             .collect();
         let total: i64 = own.iter().map(|at| i64::from(stars(*at))).sum();

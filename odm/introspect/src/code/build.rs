@@ -307,7 +307,8 @@ impl<'d> Builder<'d> {
         let is_free = !self.links.is_below(&at.collection.name, &field.path)
             && !has_index_below(at.collection, &field.path);
         let can_be = field.fields.iter().all(|field| can_be_declared(&field.name));
-        if !is_whole || !is_tag || !is_free || !can_be || !self.is_enumeration(at, tag) {
+        if field.path == "_id" || !is_whole || !is_tag || !is_free || !can_be || !self.is_enumeration(at, tag)
+        {
             return None;
         }
         let values: Vec<&str> = tag.values.iter().map(|(value, _)| value.as_str()).collect();
@@ -315,8 +316,7 @@ impl<'d> Builder<'d> {
         if values.len() != variants.kinds.len() || !variants.kinds.iter().all(is_known) {
             return None;
         }
-        let mut types = Given::default();
-        types.give("Self", "");
+        let mut variant_names = VariantNames::new();
         let mut all = Vec::with_capacity(values.len());
         for kind in &variants.kinds {
             let mut names = Given::default();
@@ -336,7 +336,7 @@ impl<'d> Builder<'d> {
                 fields.push(member);
             }
             all.push(Variant {
-                rust: types.give(&variant(&kind.value), "_"),
+                rust: variant_names.give(&kind.value),
                 stored: kind.value.clone(),
                 fields,
             });
@@ -479,25 +479,11 @@ impl<'d> Builder<'d> {
     }
 
     fn enumeration(&mut self, at: At<'d>, field: &Field) -> Type {
-        let mut paths = Given::default();
-        let mut types = Given::default();
-        types.give("Self", "");
+        let mut names = VariantNames::new();
         let mut values: Vec<&String> = field.values.iter().map(|(value, _)| value).collect();
         values.sort();
-        let variants = values
-            .into_iter()
-            .map(|value| {
-                let name = variant(value);
-                let path = paths.give(&names::field(&name), "_");
-                let name = if path == names::field(&name) {
-                    name
-                } else {
-                    names::ty(&path)
-                };
-                (types.give(&name, "_"), value.clone())
-            })
-            .collect();
-        let is = Is::Enum(variants);
+        let variants = values.into_iter().map(|value| (names.give(value), value.clone()));
+        let is = Is::Enum(variants.collect());
         if let Some(known) = unify::find(&mut self.models, &is) {
             return Type::Named(known);
         }
@@ -517,6 +503,30 @@ impl<'d> Builder<'d> {
             is,
         });
         Type::Named(self.models.types.len() - 1)
+    }
+}
+
+/// The names of the variants of an enum: neither they nor their paths are equal.
+struct VariantNames {
+    types: Given,
+    paths: Given,
+}
+
+impl VariantNames {
+    fn new() -> Self {
+        let (mut types, paths) = (Given::default(), Given::default());
+        types.give("Self", "");
+        Self { types, paths }
+    }
+
+    fn give(&mut self, value: &str) -> String {
+        let name = variant(value);
+        let path = self.paths.give(&names::field(&name), "_");
+        if path == names::field(&name) {
+            self.types.give(&name, "_")
+        } else {
+            self.types.give(&names::ty(&path), "_")
+        }
     }
 }
 

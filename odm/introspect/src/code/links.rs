@@ -50,7 +50,7 @@ impl Links {
         Some(*number)
     }
 
-    /// What a field is declared as beside its type.
+    /// The declaration of a field beside its type.
     pub fn role(&self, collection: &str, path: &str) -> &Role {
         self.roles.get(&key(collection, path)).unwrap_or(&Role::Plain)
     }

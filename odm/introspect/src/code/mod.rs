@@ -1,7 +1,8 @@
 //! The code that comes out: structs with odm's attributes, which read every document of the sample and write it back.
 //!
-//! `links` says which references and copies are declared, `build` makes types, `print` their text. `check` interprets the types on
-//! documents, since there is no compiler, and `against` compares them with the structs that there are.
+//! `links` says which references and copies are declared, `roles` which sides of links and values of children. `build` makes types, `print`
+//! their text. `check` interprets the types on documents, since there is no compiler, and `against` compares them with the structs that
+//! there are.
 
 pub mod against;
 mod bounds;

@@ -109,11 +109,11 @@ pub struct Member {
     pub attributes: Vec<String>,
     /// Remarks above it.
     pub comments: Vec<String>,
-    /// What it is declared as beside its type.
+    /// Its declaration beside its type.
     pub role: Role,
 }
 
-/// What a field is declared as beside its type. Names of fields are stored names.
+/// The declaration of a field beside its type. Names of fields are stored names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Role {
     /// Nothing.

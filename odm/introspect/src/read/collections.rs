@@ -132,7 +132,7 @@ impl Source {
         Ok(sizes)
     }
 
-    /// What a stage tells of a collection; nothing where the server has no such stage.
+    /// The results of a stage of statistics; none where the server has no such stage.
     async fn statistics(&self, collection: &str, stage: Document, what: &str) -> Result<Vec<Document>> {
         let documents = self.db.collection::<Document>(collection);
         let stats = match documents.aggregate([stage]).await {

@@ -45,7 +45,7 @@ pub enum ProductHead {
 }
 
 /// `parts[]` of `products`.
-// Told by `type`: "plate" (20), "screw-m4" (20), "screw-m5" (20).
+// Told by `type`: "plate" (20), "screw-m4" (20), "screw_m4" (20).
 #[derive(Embed, Clone, Debug, PartialEq)]
 #[embed(tag = "type")]
 pub enum ProductPart {
@@ -58,8 +58,8 @@ pub enum ProductPart {
     ScrewM4 {
         length: f64,
     },
-    #[embed(name = "screw-m5")]
-    ScrewM5 {
+    #[embed(name = "screw_m4")]
+    ScrewM42 {
         length: f64,
         head: ProductHead,
     },

@@ -78,6 +78,21 @@ pub struct Against {
     pub patch: String,
 }
 
+/// The comparison with the structs that there are. Fields are added to structs: those that are written are compared with structs, also
+/// where an enum would be written today.
+fn compared<'s>(source: &'s Source, design: &mut Design) -> Comparison<'s> {
+    for collection in &mut design.collections {
+        if source.documents.contains_key(&collection.name) {
+            build::without_variants(&mut collection.root);
+        }
+    }
+    let mut models = build::models(design);
+    for number in 0..models.collections.len() {
+        models.without_other_sides(number, source);
+    }
+    Comparison::of(source, design, models)
+}
+
 impl Models {
     /// A field that is added to a written struct changes no other struct: a link has one side there, and children name their parent by
     /// the reference that they have.
@@ -105,18 +120,8 @@ impl Models {
 /// Where a file can't be read, or is no Rust.
 pub fn against(folder: &Path, design: &Design) -> Result<Against> {
     let source = Source::read(folder)?;
-    // Fields are added to structs: those that are written are compared with structs, also where an enum would be written today.
     let mut design = design.clone();
-    for collection in &mut design.collections {
-        if source.documents.contains_key(&collection.name) {
-            build::without_variants(&mut collection.root);
-        }
-    }
-    let mut models = build::models(&design);
-    for number in 0..models.collections.len() {
-        models.without_other_sides(number, &source);
-    }
-    let comparison = Comparison::of(&source, &design, models);
+    let comparison = compared(&source, &mut design);
     let patch = edit::patch(&comparison, &design);
     Ok(Against {
         differences: comparison.differences,

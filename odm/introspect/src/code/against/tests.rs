@@ -1,11 +1,9 @@
 //! The structs of a person against changed documents: the patch holds what is new, and what was written stays.
 
-use super::compare::Comparison;
 use super::edit;
 use super::source::Source;
-use super::{Against, What, against};
-use crate::code::build;
-use crate::design::{Collection, Design, Field, Index};
+use super::{Against, What, against, compared};
+use crate::design::{Collection, Computed, ComputedKind, Design, Field, Index, Place, Reference};
 use crate::kind::Kind;
 use bson::doc;
 use std::collections::BTreeMap;
@@ -123,12 +121,13 @@ fn run(folder: &Path, design: &Design) -> Against {
 /// Writes what the patch leads to, and compares again.
 fn follow(folder: &Path, design: &Design) -> (String, Against) {
     let source = Source::read(folder).unwrap();
-    let comparison = Comparison::of(&source, design, build::models(design));
-    for file in edit::files(&comparison, design) {
+    let mut design = design.clone();
+    let comparison = compared(&source, &mut design);
+    for file in edit::files(&comparison, &design) {
         std::fs::write(folder.join(&file.path), &file.new).unwrap();
     }
     let text = std::fs::read_to_string(folder.join("article.rs")).unwrap();
-    (text, run(folder, design))
+    (text, run(folder, &design))
 }
 
 fn folder() -> tempfile::TempDir {
@@ -183,6 +182,61 @@ fn an_added_field_is_in_the_patch_and_the_comments_stay() {
     for line in WRITTEN.lines() {
         assert!(text.contains(line), "{line}");
     }
+}
+
+/// The children keep the reference that was written for them.
+#[test]
+fn an_added_count_names_the_reference_of_the_children() {
+    let folder = folder();
+    let comments = "use super::Article;\nuse odm::prelude::*;\n\n#[derive(Document)]\n#[document(collection = \"comments\")]\n\
+                    pub struct Comment {\n    pub id: ObjectId,\n    #[reference(index = false)]\n    pub article: Ref<Article>,\n}\n";
+    std::fs::write(folder.path().join("comment.rs"), comments).unwrap();
+    let mut design = design();
+    design.collections.push(Collection {
+        name: "comments".to_owned(),
+        documents: 30,
+        read: 30,
+        root: Field {
+            kinds: BTreeMap::from([(Kind::Object, 30)]),
+            fields: vec![
+                field("_id", &[(Kind::ObjectId, 30)], 30),
+                field("article", &[(Kind::ObjectId, 30)], 30),
+            ],
+            ..Field::default()
+        },
+        ..Collection::default()
+    });
+    let place = |collection: &str, path: &str| Place {
+        collection: collection.to_owned(),
+        paths: vec![path.to_owned()],
+    };
+    design.references.push(Reference {
+        from: place("comments", "article"),
+        to: place("articles", "_id"),
+        values: 30,
+        found: 30,
+        confidence: 1.0,
+        ..Reference::default()
+    });
+    let count = field("comments", &[(Kind::Int, 10)], 10);
+    design.collections[0].root.fields.push(count);
+    design.computed.push(Computed {
+        collection: "articles".to_owned(),
+        path: "comments".to_owned(),
+        kind: ComputedKind::CountOfReferrers,
+        by: Some(0),
+        equal: 10,
+        ..Computed::default()
+    });
+    let (text, again) = follow(folder.path(), &design);
+    assert_eq!(again, Against::default(), "{text}");
+    assert!(
+        text.contains("    #[computed(count = Comment, by = article)]\n    pub comments: i32,\n"),
+        "{text}"
+    );
+    assert!(text.contains("use super::Comment;\n"), "{text}");
+    let kept = std::fs::read_to_string(folder.path().join("comment.rs")).unwrap();
+    assert_eq!(kept, comments);
 }
 
 #[test]
