@@ -29,8 +29,11 @@ const STEP: &str = "step over 100,000";
 const DEFAULT_RATE: &str = "step over 100,000 at the default rate";
 const BESIDE: &str = "update beside a step";
 
-/// How many documents the step changes.
+/// How many documents the step changes: `ODM_STEPPED` says another number.
 const STEPPED: i32 = 100_000;
+
+/// How many of them are inserted at a time.
+const INSERTED: usize = 10_000;
 
 /// The target of the step: it is many transactions, with a lease in each, and may be killed. At the default rate it takes twice as long,
 /// and an update of the application beside it.
@@ -240,8 +243,13 @@ impl Everyday {
             migrating: self.odm.migrate(odm::migrations![m0001_tag]),
         };
         stepped.documents.drop().await?;
-        let documents = (0..STEPPED).map(|id| doc! { "_id": id, "text": "x".repeat(100) });
-        stepped.documents.insert_many(documents).await?;
+        let number = std::env::var("ODM_STEPPED").ok();
+        let number = number.map_or(Ok(STEPPED), |number| number.parse())?;
+        for first in (0..number).step_by(INSERTED) {
+            let ids = first..number.min(first + INSERTED as i32);
+            let documents = ids.map(|id| doc! { "_id": id, "text": "x".repeat(100) });
+            stepped.documents.insert_many(documents).await?;
+        }
         stepped.put_back().await?;
         Ok(stepped)
     }
