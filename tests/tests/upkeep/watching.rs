@@ -143,9 +143,14 @@ fn a_document_that_has_moved_to_another_shard_is_not_shown_as_deleted() {
         models::odm(&t).await;
         let (odm, _proxy, sent) = routed(&t, models![Note]).await;
         let notes = odm.collection::<Note>();
-        notes.insert_many([note(1), note(2), note(3)]).await.unwrap();
         let mut changes = notes.watch_all().await.unwrap();
         let mut every = odm.watch().start().await.unwrap();
+        // The stand-in shows inserts shortly before the stream as well, so both streams read them here.
+        notes.insert_many([note(1), note(2), note(3)]).await.unwrap();
+        for _ in 0..3 {
+            next(&mut changes).await.unwrap();
+            next(&mut every).await.unwrap();
+        }
         let raw = raw(&t, "notes");
         let mut session = t.db.client().start_session().await.unwrap();
         session.start_transaction().await.unwrap();
