@@ -3,6 +3,8 @@
 //! A transaction reads a snapshot of what was committed when it began. It fails at its first write of a document that
 //! another one is writing, or has committed since: then it is begun again. No step can be seen by others but the commit, so
 //! what has to be true is asked of what is committed, in every state; a crash undoes what is not.
+//!
+//! A source with many holders is delivered outside of transactions, one holder in each step, beside transactions that change it again.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
@@ -46,13 +48,27 @@ enum Safeguard {
     VersionInLock,
     Delivery,
     OneTransaction,
+    VersionInLateDelivery,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
-    Insert { holder: u8, to: u8 },
-    Point { holder: u8, to: u8 },
-    Update { source: u8, value: u8 },
+    Insert {
+        holder: u8,
+        to: u8,
+    },
+    Point {
+        holder: u8,
+        to: u8,
+    },
+    Update {
+        source: u8,
+        value: u8,
+    },
+    /// Delivers a version that is committed already, outside of a transaction.
+    Late {
+        source: u8,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +80,8 @@ enum At {
     /// Delivers to this holder.
     Delivers(Transaction, u8),
     Commits(Transaction),
+    /// Writes to this holder, outside of a transaction.
+    Writes(Source, u8),
     Done,
 }
 
@@ -77,6 +95,8 @@ struct State {
 struct Transactions {
     processes: Vec<Work>,
     holders: [Option<u8>; HOLDERS],
+    /// The first source has a version that is committed and not delivered.
+    is_late: bool,
     without: Option<Safeguard>,
 }
 
@@ -84,7 +104,7 @@ impl At {
     fn transaction(&self) -> Option<&Transaction> {
         match self {
             At::Locks(open) | At::Delivers(open, _) | At::Commits(open) => Some(open),
-            At::Start | At::Copies(_) | At::Done => None,
+            At::Start | At::Copies(_) | At::Writes(..) | At::Done => None,
         }
     }
 }
@@ -174,10 +194,11 @@ impl Transactions {
             }
             (At::Delivers(mut open, holder), Work::Update { source, .. }) => {
                 let from = open.sees.sources[source as usize];
-                let is_behind = |there: &Holder| there.to == source && there.version < from.version;
+                // Of any version: while this transaction has written the source, no other one can commit a newer version.
+                let refers = |there: &Holder| there.to == source;
                 match open.sees.holders.get(holder as usize) {
                     None => At::Commits(open),
-                    Some(there) if !there.as_ref().is_some_and(is_behind) => At::Delivers(open, holder + 1),
+                    Some(there) if !there.as_ref().is_some_and(refers) => At::Delivers(open, holder + 1),
                     Some(_) => {
                         if state.write(process, &mut open, SOURCES + holder as usize) {
                             let new = Holder {
@@ -193,11 +214,37 @@ impl Transactions {
                     }
                 }
             }
+            (At::Start, Work::Late { source }) => At::Writes(state.documents.sources[source as usize], 0),
+            (At::Writes(from, holder), Work::Late { source }) => {
+                let at = SOURCES + holder as usize;
+                if state
+                    .at
+                    .iter()
+                    .filter_map(At::transaction)
+                    .any(|open| open.written[at])
+                {
+                    // The server waits for the transaction that has written this holder.
+                    return None;
+                }
+                let Some(there) = &mut next.documents.holders[holder as usize] else {
+                    return None;
+                };
+                let is_behind = there.version < from.version || self.lacks(Safeguard::VersionInLateDelivery);
+                if there.to == source && is_behind {
+                    (there.version, there.copy) = (from.version, from.value);
+                    next.documents.writes[at] += 1;
+                }
+                if at + 1 == SOURCES + HOLDERS {
+                    At::Done
+                } else {
+                    At::Writes(from, holder + 1)
+                }
+            }
             (At::Commits(open), _) => {
                 commit(&mut next.documents, &open);
                 At::Done
             }
-            (At::Copies(_) | At::Locks(_) | At::Delivers(..), _) => return None,
+            (At::Copies(_) | At::Locks(_) | At::Delivers(..) | At::Writes(..), _) => return None,
         };
         next.at[process] = at;
         Some(next)
@@ -215,6 +262,7 @@ fn commit(documents: &mut Documents, open: &Transaction) {
 }
 
 const ALWAYS: &str = "every committed copy equals its source";
+const AT_THE_END: &str = "every copy equals its source when all processes have returned";
 const ALL_RETURN: &str = "all processes return";
 
 impl Model for Transactions {
@@ -227,9 +275,13 @@ impl Model for Transactions {
             version: 0,
             copy: to,
         };
+        let mut sources = [0, 1].map(|value| Source { version: 0, value });
+        if self.is_late {
+            sources[0] = Source { version: 1, value: 5 };
+        }
         vec![State {
             documents: Documents {
-                sources: [0, 1].map(|value| Source { version: 0, value }),
+                sources,
                 holders: self.holders.map(|to| to.map(holder)),
                 writes: [0; SOURCES + HOLDERS],
             },
@@ -249,17 +301,26 @@ impl Model for Transactions {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always(ALWAYS, |_, state: &State| {
-                state.documents.holders.iter().flatten().all(|holder| {
-                    let source = state.documents.sources[holder.to as usize];
-                    (holder.version, holder.copy) == (source.version, source.value)
-                })
+            Property::always(ALWAYS, |model: &Transactions, state: &State| {
+                model.is_late || are_true(&state.documents)
             }),
-            Property::sometimes(ALL_RETURN, |_, state: &State| {
-                state.at.iter().all(|at| *at == At::Done)
+            Property::always(AT_THE_END, |_, state: &State| {
+                !have_returned(state) || are_true(&state.documents)
             }),
+            Property::sometimes(ALL_RETURN, |_, state: &State| have_returned(state)),
         ]
     }
+}
+
+fn are_true(documents: &Documents) -> bool {
+    documents.holders.iter().flatten().all(|holder| {
+        let source = documents.sources[holder.to as usize];
+        (holder.version, holder.copy) == (source.version, source.value)
+    })
+}
+
+fn have_returned(state: &State) -> bool {
+    state.at.iter().all(|at| *at == At::Done)
 }
 
 /// Two who insert holders of one source, and two who change it.
@@ -272,6 +333,7 @@ fn inserts() -> Transactions {
             Work::Update { source: 0, value: 20 },
         ],
         holders: [None; 2],
+        is_late: false,
         without: None,
     }
 }
@@ -286,6 +348,22 @@ fn pointing() -> Transactions {
             Work::Update { source: 1, value: 20 },
         ],
         holders: [Some(0), Some(1)],
+        is_late: false,
+        without: None,
+    }
+}
+
+/// Two processes that deliver a committed version, and two that change the source again.
+fn late() -> Transactions {
+    Transactions {
+        processes: vec![
+            Work::Late { source: 0 },
+            Work::Late { source: 0 },
+            Work::Update { source: 0, value: 10 },
+            Work::Update { source: 0, value: 20 },
+        ],
+        holders: [Some(0); 2],
+        is_late: true,
         without: None,
     }
 }
@@ -297,6 +375,7 @@ fn copies_are_true_at_every_commit() {
         "transactions: two writes of a reference, two updates of its sources",
         pointing(),
     );
+    holds("transactions: two late deliveries, two updates", late());
 }
 
 #[test]
@@ -330,4 +409,12 @@ fn each_safeguard_of_transactions_is_needed() {
             ALWAYS,
         );
     }
+    fails(
+        "version in the filter of a late delivery",
+        Transactions {
+            without: Some(Safeguard::VersionInLateDelivery),
+            ..late()
+        },
+        AT_THE_END,
+    );
 }

@@ -102,6 +102,8 @@ pub(crate) async fn sources_within(
 /// Which copies a delivery goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeliverTo {
+    /// All of them: the transaction has written the source, so no copy that it sees or may write has a newer version.
+    Every,
     /// Those of an older version.
     Older,
     /// Those of no newer version: values that an out-of-band write has overwritten are written again.
@@ -110,15 +112,20 @@ pub(crate) enum DeliverTo {
     Seen(i64),
 }
 
-/// The condition on the version of a copy.
-fn is_behind(version: i64, to: DeliverTo) -> Document {
+/// The condition of the copies of a source with this key, in fields of these names: by the version that they have.
+fn receives(key: (&str, &Bson), version: (&str, i64), to: DeliverTo) -> Document {
+    let mut condition = doc! { key.0: { "$eq": key.1 } };
+    let (name, version) = version;
     // `$not` matches a missing version too.
-    match to {
+    let by_version = match to {
+        DeliverTo::Every => return condition,
         DeliverTo::Older => doc! { "$not": { "$gte": version } },
         DeliverTo::NoNewer => doc! { "$not": { "$gt": version } },
         DeliverTo::Seen(-1) => doc! { "$exists": false },
         DeliverTo::Seen(seen) => doc! { "$eq": seen },
-    }
+    };
+    condition.insert(name, by_version);
+    condition
 }
 
 /// Where the structs are in which a reference stands.
@@ -151,32 +158,25 @@ pub(crate) fn statement(
     restriction: Document,
     pending: PendingWork,
 ) -> Statement {
-    let behind = is_behind(source.version, to);
+    let condition = |key: &str, version: &str| receives((key, &source.key), (version, source.version), to);
     let StructPath { array, below } = StructPath::new(edge);
     let (prefix, version_prefix);
     let (filter, array_filters) = match array {
         None => {
             prefix = below;
             version_prefix = prefix.clone();
-            let filter = doc! { &edge.path: { "$eq": &source.key }, edge.version_path(): behind };
-            (filter, Vec::new())
+            (condition(&edge.path, &edge.version_path()), Vec::new())
         }
         Some(array) => {
             let rest = format!("{below}{}", edge.name());
             let version = format!("{below}{COPIED}.{}", edge.name());
-            let item = doc! { &rest: { "$eq": &source.key }, &version: behind.clone() };
-            let named = |e: &str| {
-                doc! {
-                    format!("{e}.{rest}"): { "$eq": &source.key },
-                    format!("{e}.{version}"): behind.clone(),
-                }
-            };
+            let named = |e: &str| condition(&format!("{e}.{rest}"), &format!("{e}.{version}"));
             // The version has an array filter of its own, and comes last: whether a server looks up the items once or for each
             // field, it finds them by their previous version.
             prefix = format!("{array}.$[c].{below}");
             version_prefix = format!("{array}.$[v].{below}");
             (
-                doc! { &array: { "$elemMatch": item } },
+                doc! { &array: { "$elemMatch": condition(&rest, &version) } },
                 vec![named("c"), named("v")],
             )
         }
@@ -271,6 +271,7 @@ pub(crate) async fn deliver(
     meta: &'static DocumentMeta,
     edge: &Edge,
     documents: &[ChangedDocument],
+    to: DeliverTo,
     pending: PendingWork,
 ) -> Result<Delivered> {
     let mut sources: Vec<(&RawDocumentBuf, CopySource)> = Vec::new();
@@ -286,8 +287,8 @@ pub(crate) async fn deliver(
         return Ok(delivered);
     }
     if let ([(document, source)], None) = (sources.as_slice(), cx.session) {
-        let to = fan_out(cx, meta, edge, document, source, pending).await?;
-        delivered.add(document, to);
+        let written = fan_out(cx, meta, edge, document, source, pending).await?;
+        delivered.add(document, written);
         return Ok(delivered);
     }
     let options = cx.odm.fan_out_options();
@@ -301,7 +302,7 @@ pub(crate) async fn deliver(
     let to_all = async || {
         let statements: Vec<Statement> = sources
             .iter()
-            .map(|(_, source)| statement(cx, edge, source, DeliverTo::Older, Document::new(), pending))
+            .map(|(_, source)| statement(cx, edge, source, to, Document::new(), pending))
             .collect();
         let written = each::update(cx, edge.holder, &statements).await?;
         Ok(Delivered {
@@ -359,8 +360,8 @@ pub(crate) async fn deliver(
     }
     // Together the sources have many holders; a part of them may have few.
     let (first, second) = documents.split_at(documents.len() / 2);
-    let first = Box::pin(deliver(cx, meta, edge, first, pending)).await?;
-    let second = Box::pin(deliver(cx, meta, edge, second, pending)).await?;
+    let first = Box::pin(deliver(cx, meta, edge, first, to, pending)).await?;
+    let second = Box::pin(deliver(cx, meta, edge, second, to, pending)).await?;
     Ok(first.and(second))
 }
 
@@ -649,7 +650,7 @@ pub(crate) async fn pull<'d>(
                 DeliverTo::Older if passes_on && is_same(edge, document, source) => {
                     same.entry(*version).or_default()
                 }
-                DeliverTo::Older => &mut behind,
+                DeliverTo::Older | DeliverTo::Every => &mut behind,
                 DeliverTo::NoNewer | DeliverTo::Seen(_) => continue,
             };
             if ids.last() != Some(&id) {

@@ -113,7 +113,7 @@ impl SyncRule for Copying {
                     .documents
                     .unwrap_or(inserted);
                 changed.extend(after(false));
-                to_holders(cx, meta, edge, &changed, effects).await?;
+                to_holders(cx, meta, edge, &changed, DeliverTo::Every, effects).await?;
             }
             Ok(())
         }
@@ -154,7 +154,7 @@ impl SyncRule for Copying {
     ) -> RuleStep<'s> {
         async move {
             for edge in cx.odm.graph().copied(meta).filter(|edge| is_kept(edge)) {
-                to_holders(cx, meta, edge, documents, effects).await?;
+                to_holders(cx, meta, edge, documents, DeliverTo::Older, effects).await?;
             }
             Ok(())
         }
@@ -267,7 +267,7 @@ async fn pass_on_copied(cx: &Cx<'_>, meta: &'static DocumentMeta, draining: &mut
     }
     let documents = raised_documents.as_deref().unwrap_or(&draining.documents);
     for edge in edges {
-        let delivered = deliver(cx, meta, edge, documents, draining.token.into()).await;
+        let delivered = deliver(cx, meta, edge, documents, DeliverTo::Older, draining.token.into()).await;
         let Some(delivered) = draining.applied.and(delivered)? else {
             continue;
         };
@@ -291,9 +291,10 @@ async fn to_holders(
     meta: &'static DocumentMeta,
     edge: &Edge,
     documents: &[ChangedDocument],
+    to: DeliverTo,
     effects: &mut Effects,
 ) -> Result<()> {
-    let delivered = deliver(cx, meta, edge, documents, effects.pending()).await?;
+    let delivered = deliver(cx, meta, edge, documents, to, effects.pending()).await?;
     effects.copies += delivered.documents;
     if !delivered.left.is_empty() {
         let has_changed = |source: &str| documents.iter().any(|(_, changed)| changed.is_of(source));
