@@ -269,6 +269,14 @@ impl Commits {
         if holder.version >= from.version && !self.lacks(Safeguard::VersionInDelivery) {
             return;
         }
+        self.replace(state, at, to, from);
+    }
+
+    /// Writes a copy into a holder, whatever copy it has.
+    fn replace(&self, state: &mut State, at: u8, to: u8, from: &Source) {
+        let Some(holder) = &mut state.holders[at as usize] else {
+            return;
+        };
         let same = holder.to == Some(to);
         state.fell |= same && holder.life == from.life && holder.version > from.version;
         state.came_back |= same && holder.life > from.life;
@@ -338,7 +346,7 @@ impl Commits {
 
     /// A transaction that changes a source, and delivers it to those that it sees if they are few.
     fn change(&self, state: &State, process: usize, work: Work) -> Option<At> {
-        let Some((source, new)) = self.changed(state, work) else {
+        let Some((source, _)) = self.changed(state, work) else {
             return Some(At::Done);
         };
         let mut open = Transaction {
@@ -361,10 +369,6 @@ impl Commits {
                 open.holders |= all;
             }
         }
-        let is_behind = |at: usize| state.holders[at].is_some_and(|holder| holder.version < new.version);
-        open.holders = (0..HOLDERS)
-            .filter(|at| is_behind(*at))
-            .fold(0, |all, at| all | open.holders & 1 << at);
         let waits = state.holds_source(process, source) || state.holds_holder(process, open.holders);
         (!waits).then_some(At::Commits(open))
     }
@@ -421,7 +425,7 @@ impl Commits {
                 }
                 self.put_source(next, source, new);
                 for holder in bits(open.holders) {
-                    self.write(next, holder, source, &new);
+                    self.replace(next, holder, source, &new);
                 }
                 if !open.leaves_work {
                     At::Done

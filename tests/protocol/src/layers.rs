@@ -149,7 +149,7 @@ enum Safeguard {
     TooMany,
     /// `Effects::next_layer` leaves pending work in children whose parent is not there.
     AbsentParent,
-    /// `deliver::is_behind`: a delivery after the commit goes to older copies alone.
+    /// `deliver::receives`: a delivery after the commit goes to older copies alone.
     VersionInDelivery,
     /// `Graph::passed_on` leaves pending work in what a delivery after the commit changes.
     PassingOnAfterCommit,
