@@ -24,6 +24,8 @@ pub struct PlannedChange {
     pub words: String,
     /// How many documents need it now; where it is about the models, how many declarations. `None` where that was not counted. A change that follows another one of the same step is counted as the documents are before both.
     pub documents: Option<u64>,
+    /// In how many documents it can't be made, and why, where there are some: the step ends with this error before it changes any.
+    pub impossible: Option<(u64, String)>,
     /// A few documents, in a plan.
     pub samples: Vec<Sampled>,
 }
@@ -41,6 +43,13 @@ impl fmt::Display for PlannedChange {
                 "document"
             };
             write!(f, ": {} to change", plural(documents, what))?;
+        }
+        if let Some((documents, reason)) = &self.impossible {
+            write!(
+                f,
+                "\n    not possible in {}: {reason}",
+                plural(*documents, "document")
+            )?;
         }
         for Sampled { before, after } in &self.samples {
             write!(f, "\n    before: {before}")?;

@@ -406,7 +406,7 @@ impl Runner {
                 } else if self.samples(change, &change.violations, 1).await?.is_empty() {
                     return Ok(());
                 }
-                let left = self.held(count(&self.odm, change)).await?;
+                let left = self.held(count(&self.odm, change, &change.violations)).await?;
                 if left == 0 {
                     return Ok(());
                 }
@@ -986,10 +986,10 @@ async fn next_ids(
     Ok(())
 }
 
-/// How many documents need a change.
-pub(crate) async fn count(odm: &Odm, change: &CollectionChange) -> Result<u64> {
+/// The number of documents of the changed collection that match.
+pub(crate) async fn count(odm: &Odm, change: &CollectionChange, condition: &Document) -> Result<u64> {
     let documents = odm.database().collection::<Document>(&change.collection);
-    let counted = documents.count_documents(change.violations.clone());
+    let counted = documents.count_documents(condition.clone());
     Ok(counted.selection_criteria(PRIMARY).await?)
 }
 

@@ -197,6 +197,7 @@ impl Step {
                     collection: String::new(),
                     words,
                     documents: None,
+                    impossible: None,
                     samples: Vec::new(),
                 });
                 Ok(())
@@ -303,6 +304,7 @@ impl StepChange {
             collection: self.collection.clone(),
             words: self.words.clone(),
             documents: None,
+            impossible: None,
             samples: Vec::new(),
         }
     }
@@ -345,8 +347,12 @@ impl StepChange {
                 return Ok(planned);
             }
         };
-        let documents = run::count(odm, &change).await?;
+        let documents = run::count(odm, &change, &change.violations).await?;
         planned.documents = Some(documents);
+        if let Some((condition, reason)) = &change.impossible {
+            let found = run::count(odm, &change, condition).await?;
+            planned.impossible = (found > 0).then(|| (found, reason.clone()));
+        }
         if !samples || documents == 0 {
             return Ok(planned);
         }

@@ -24,6 +24,8 @@ pub(crate) struct Image {
     pub(crate) is: Option<RawDocumentBuf>,
     /// The fields that the writes may have changed, used where the document was not read before.
     pub(crate) written: WrittenFields,
+    /// Whether the operation is one write, which has changed it. Of several writes, another one may be meant by `written`.
+    pub(crate) by_one_write: bool,
 }
 
 impl Image {
@@ -48,6 +50,7 @@ impl Image {
             was: Was::There(Arc::new(document)),
             is: None,
             written: WrittenFields::All,
+            by_one_write: false,
         }
     }
 }

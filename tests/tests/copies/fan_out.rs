@@ -1,6 +1,7 @@
 //! A change of a source with very many holders: in batches, and where an interrupted one goes on.
 
 use futures::TryStreamExt;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc, oid::ObjectId};
 use odm::prelude::*;
@@ -715,5 +716,86 @@ fn a_transaction_that_is_run_again_looks_for_holders() {
         let again: Vec<&str> = sent[again + 1..].iter().map(String::as_str).collect();
         assert_eq!(again[..3], ["find", "findAndModify", "find"], "{sent:?}");
         assert_eq!(named(&odm, "new").await, 5);
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "meters")]
+struct Meter {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    #[field(max = 1)]
+    uses: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "readings")]
+struct Reading {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference]
+    meter: Ref<Meter>,
+    #[denormalize(from = meter.name)]
+    name: String,
+}
+
+/// Copies the copy of a reading, so a change of the copy gives the reading a new version.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "reports")]
+struct Report {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference]
+    reading: Ref<Reading>,
+    #[denormalize(from = reading.name)]
+    name: String,
+}
+
+/// Of several writes, one changes a copied field, one another field, and one misses its document.
+#[odm_tests::test]
+fn a_bulk_writes_the_holders_of_the_documents_whose_copied_fields_it_has_changed() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Meter, Reading, Report]).unwrap();
+        odm.sync().await.unwrap();
+        let meters = odm.collection::<Meter>();
+        for id in 1..=3 {
+            let name = "old".to_owned();
+            meters.insert(NewMeter { id, name, uses: 0 }).await.unwrap();
+            let meter = Ref::new(id);
+            odm.collection::<Reading>()
+                .insert(NewReading { id, meter })
+                .await
+                .unwrap();
+            let reading = Ref::new(id);
+            odm.collection::<Report>()
+                .insert(NewReport { id, reading })
+                .await
+                .unwrap();
+        }
+        let holders = async |id: i32| {
+            let mut all = Vec::new();
+            for name in ["readings", "reports"] {
+                let stored = t.db.collection::<Doc>(name).find_one(doc! { "_id": id }).await;
+                all.push(stored.unwrap().unwrap());
+            }
+            all
+        };
+        let before = (holders(2).await, holders(3).await);
+        let missed = || meters.update(3).set(|m| m.name, "new").inc(|m| m.uses, 2);
+        let bulk = || odm.bulk().without_bulk_write_command();
+        let done = bulk()
+            .add(meters.update(1).set(|m| m.name, "new"))
+            .add(meters.update(2).inc(|m| m.uses, 1))
+            .add(missed());
+        assert_eq!(done.await.unwrap().modified, 2);
+        assert_eq!(bulk().add(missed()).await.unwrap().modified, 0);
+        assert_eq!(before, (holders(2).await, holders(3).await));
+        let changed = holders(1).await;
+        assert!(
+            changed.iter().all(|one| one.get_str("name").unwrap() == "new"),
+            "{changed:?}"
+        );
+        assert_clean(&odm).await;
     });
 }

@@ -243,6 +243,11 @@ mod refused {
                 let all: Vec<Doc> = plain.iter().chain([&one]).cloned().collect();
                 things.delete_many(doc! {}).await.unwrap();
                 things.insert_many(&all).await.unwrap();
+                let status = odm(&t).migrate(steps()).status().await.unwrap().to_string();
+                assert!(
+                    status.contains("not possible in 1 document: `b.m` can't be moved"),
+                    "{status}"
+                );
                 let error = odm(&t).migrate(steps()).up().await.unwrap_err();
                 let expected = "`b.m` can't be moved to `n.o` where `b` or `n` is an array";
                 assert!(error.to_string().contains(expected), "{error}");

@@ -3,13 +3,14 @@
 use odm::__private::in_database;
 use odm::bson::{Document as Doc, doc};
 use odm::migrate::Step;
+use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
 use odm::{Error, Migrations, migrations};
-use odm_tests::fixtures::copying::{mortal, mortal_in};
+use odm_tests::fixtures::copying::{mortal, mortal_in, watched};
 use odm_tests::random::Random;
 use odm_tests::{TestDb, with_db, with_transactions};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 mod m0001_counted {
@@ -234,6 +235,61 @@ fn a_run_that_was_held_up_beyond_its_lease_writes_nothing_afterwards() {
         assert!(late.applied.is_empty(), "{late:?}");
         assert_applied_once(&t).await;
     });
+}
+
+/// The ids of a pass come from one cursor, which a server closes after ten minutes without a read, and by its own restart.
+#[odm_tests::test]
+fn a_run_whose_cursor_was_closed_goes_on_behind_its_last_batch() {
+    const MORE_THAN_ONE_REPLY: i64 = 60_000;
+    with_transactions(async |t| {
+        let things = t.db.collection::<Doc>("things");
+        let all = (0..MORE_THAN_ONE_REPLY).map(|n| doc! { "_id": n, "n": n });
+        things.insert_many(all).await.unwrap();
+        // The ids of the open cursors, and how often the ids of the collection were asked for.
+        let opened: Arc<Mutex<(Vec<i64>, usize)>> = Arc::default();
+        let odm = watched(&t, [], {
+            let opened = opened.clone();
+            move |event| match event {
+                CommandEvent::Started(find) if find.command.contains_key("hint") => {
+                    opened.lock().unwrap().1 += 1
+                }
+                CommandEvent::Succeeded(found) => {
+                    let cursor = found.reply.get_document("cursor");
+                    let id = cursor.and_then(|cursor| cursor.get_i64("id")).unwrap_or_default();
+                    opened.lock().unwrap().0.extend((id != 0).then_some(id));
+                }
+                _ => {}
+            }
+        })
+        .await;
+        odm.migrate(steps()).set_rate(Some(0)).await.unwrap();
+        let closed = std::sync::Once::new();
+        let (name, cursors) = (t.db.name().to_owned(), opened.clone());
+        let migrating = odm.migrate(migrations![m0002_last]).on_progress(move |step| {
+            if step.documents > 0 {
+                closed.call_once(|| {
+                    let (name, ids) = (name.clone(), cursors.lock().unwrap().0.clone());
+                    std::thread::spawn(move || close(&name, ids)).join().unwrap();
+                });
+            }
+        });
+        assert_eq!(migrating.up().await.unwrap().applied, ["m0002_last"]);
+        let (open, asked) = opened.lock().unwrap().clone();
+        assert_eq!((open.len(), asked), (1, 2));
+        let renamed = doc! { "n": { "$exists": false }, "$expr": { "$eq": ["$number", "$_id"] } };
+        let renamed = things.count_documents(renamed).await.unwrap();
+        assert_eq!(renamed, MORE_THAN_ONE_REPLY as u64);
+    });
+}
+
+/// Closes these cursors of `things`.
+#[tokio::main(flavor = "current_thread")]
+async fn close(database: &str, cursors: Vec<i64>) {
+    let (client, _) = odm_tests::client().await;
+    let close = doc! { "killCursors": "things", "cursors": &cursors };
+    let reply = client.database(database).run_command(close).await.unwrap();
+    let closed: Vec<odm::bson::Bson> = cursors.into_iter().map(Into::into).collect();
+    assert_eq!(reply.get_array("cursorsKilled").unwrap(), &closed);
 }
 
 /// The same on a standalone server, where a batch may be written twice: this step does not count.

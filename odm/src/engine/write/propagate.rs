@@ -303,7 +303,8 @@ impl WriteSet<'_> {
             let read = |document: RawDocumentBuf| (id_of(&document), document);
             let known = done.after.iter().cloned().map(read);
             let mut after: HashMap<Key, RawDocumentBuf> = known.collect();
-            if after.is_empty() && done.outcome.counts.matched == was.len() as u64 {
+            let have_matched = done.outcome.counts.matched == was.len() as u64;
+            if after.is_empty() && have_matched {
                 after = said_by_update(writes, &was).unwrap_or_default();
             }
             if !was.keys().all(|key| after.contains_key(key)) {
@@ -314,6 +315,7 @@ impl WriteSet<'_> {
             let images = was
                 .into_iter()
                 .map(|(key, was)| Image {
+                    by_one_write: writes.len() == 1 && have_matched && !matches!(was, Was::Absent),
                     was,
                     is: after.remove(&key),
                     written: written.clone(),
@@ -327,6 +329,7 @@ impl WriteSet<'_> {
                 was: Was::Absent,
                 is: Some(RawDocument::to_owned(document)),
                 written: WrittenFields::All,
+                by_one_write: false,
             };
             match all
                 .iter_mut()
@@ -399,6 +402,7 @@ impl Effects {
                 is: after.remove(&key),
                 was: Was::There(Arc::new(before)),
                 written: WrittenFields::All,
+                by_one_write: false,
             });
             match all.iter_mut().find(|(other, _)| is(other, meta)) {
                 Some((_, known)) => known.extend(images),

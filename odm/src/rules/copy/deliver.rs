@@ -102,7 +102,8 @@ pub(crate) async fn sources_within(
 /// Which copies a delivery goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeliverTo {
-    /// All of them: the transaction has written the source, so no copy that it sees or may write has a newer version.
+    /// All of them: the transaction has raised the version of the source, so no copy that it sees in its snapshot and may write has this
+    /// version or a newer one.
     Every,
     /// Those of an older version.
     Older,

@@ -98,6 +98,11 @@ impl SyncRule for Copying {
                 // Not recorded as known: a later change that is passed on to it reaches further than its current copies.
                 earlier.insert(id(document), WrittenFields::Of(Vec::new()).with_pending(document));
             }
+            let to = if images.iter().all(|image| image.by_one_write) {
+                DeliverTo::Every
+            } else {
+                DeliverTo::Older
+            };
             for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
                 let after = |inserted: bool| {
                     let written = images.iter().filter(move |image| image.is_inserted() == inserted);
@@ -113,7 +118,7 @@ impl SyncRule for Copying {
                     .documents
                     .unwrap_or(inserted);
                 changed.extend(after(false));
-                to_holders(cx, meta, edge, &changed, DeliverTo::Every, effects).await?;
+                to_holders(cx, meta, edge, &changed, to, effects).await?;
             }
             Ok(())
         }
