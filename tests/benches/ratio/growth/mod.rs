@@ -26,8 +26,9 @@ pub const NAME: &str = "growth";
 /// The numbers of documents; with `--quick` the first two, and with `--up-to` those that are no greater.
 const SIZES: [i32; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
-/// An operation on all documents that takes longer is left out at the next size.
-const LONG: f64 = 20.0;
+/// An operation on all documents is left out at a size where it is expected to take longer: as it grew from the size before, and ten times
+/// the time at least.
+const LONG: f64 = 200.0;
 
 /// How many documents are read by the stream whose memory is shown.
 const STREAMED: i32 = 1_000_000;
@@ -102,10 +103,16 @@ pub async fn measure(client: &Client, name: &str, options: &Options) -> Result<V
 }
 
 fn too_long(curves: &[Curve]) -> Vec<String> {
-    let last = |curve: &Curve| curve.points.last().and_then(|point| point.seconds);
-    let long = curves
-        .iter()
-        .filter(|curve| curve.touches == Touches::All && last(curve).is_none_or(|seconds| seconds > LONG));
+    let is_long = |curve: &&Curve| {
+        let mut last = curve.points.iter().rev().map(|point| point.seconds);
+        let expected = match (last.next(), last.next()) {
+            (Some(None), _) => f64::INFINITY,
+            (Some(Some(last)), Some(Some(before))) => last * (last / before).max(10.0),
+            (last, _) => last.flatten().unwrap_or_default() * 10.0,
+        };
+        curve.touches == Touches::All && expected > LONG
+    };
+    let long = curves.iter().filter(is_long);
     long.map(|curve| curve.operation.clone()).collect()
 }
 
