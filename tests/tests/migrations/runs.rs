@@ -275,7 +275,8 @@ fn a_run_whose_cursor_was_closed_goes_on_behind_its_last_batch() {
         });
         assert_eq!(migrating.up().await.unwrap().applied, ["m0002_last"]);
         let (open, asked) = opened.lock().unwrap().clone();
-        assert_eq!((open.len(), asked), (1, 2));
+        // A process that waits for longer than its lease asks anew, too.
+        assert!(open.len() == 1 && asked >= 2, "{open:?}, {asked}");
         let renamed = doc! { "n": { "$exists": false }, "$expr": { "$eq": ["$number", "$_id"] } };
         let renamed = things.count_documents(renamed).await.unwrap();
         assert_eq!(renamed, MORE_THAN_ONE_REPLY as u64);
