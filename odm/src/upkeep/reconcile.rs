@@ -36,7 +36,7 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::change_stream::event::{OperationType, ResumeToken};
 use mongodb::options::{ChangeStreamOptions, FullDocumentBeforeChangeType};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
@@ -136,6 +136,7 @@ async fn start(odm: Odm) -> Result<Reconciler> {
         seen,
         place,
         token,
+        deleted: VecDeque::new(),
     };
     // The first stream is opened here, so that what is written after this returns is in it.
     let stream = follower.open().await?;
@@ -245,7 +246,12 @@ struct Follower {
     place: StreamPosition,
     /// All changes before it have been applied. While there is none, everything is still to be compared.
     token: Option<ResumeToken>,
+    /// The documents that the last transactions have deleted: one that has moved may be inserted in a later reply of the stream.
+    deleted: VecDeque<InTransaction>,
 }
+
+/// A document in a transaction: the transaction's number and session, the collection and the id.
+type InTransaction = (i64, Vec<u8>, String, Key);
 
 /// The out-of-band writes in one collection.
 #[derive(Default)]
@@ -362,16 +368,16 @@ impl Follower {
     }
 
     /// Applies some changes. Returns the last heartbeat of this reconciler among them.
-    async fn take_up(&self, events: &[Event]) -> Result<Option<i64>> {
+    async fn take_up(&mut self, events: &[Event]) -> Result<Option<i64>> {
         let graph = self.odm.graph();
         let mut seen = None;
         let mut is_moved = false;
         let mut collections: HashMap<&'static str, (&'static DocumentMeta, ByOthers)> = HashMap::new();
-        let deleted: HashSet<_> = events
+        let deleted = events
             .iter()
             .filter(|event| event.operation_type == OperationType::Delete)
-            .filter_map(in_transaction)
-            .collect();
+            .filter_map(in_transaction);
+        self.deleted.extend(deleted);
         for event in events {
             is_moved |= is_of_a_collection(event);
             let name = event
@@ -395,9 +401,11 @@ impl Follower {
                 .entry(meta.collection)
                 .or_insert_with(|| (meta, ByOthers::default()));
             let has_moved = event.operation_type == OperationType::Insert
-                && in_transaction(event).is_some_and(|document| deleted.contains(&document));
+                && in_transaction(event).is_some_and(|document| self.deleted.contains(&document));
             written.note(graph, meta, event, id, has_moved);
         }
+        let behind = self.deleted.len().saturating_sub(TOGETHER);
+        self.deleted.drain(..behind);
         let trace = Trace::without_span();
         let cx = Cx::new(&self.odm, None, &trace);
         for (meta, written) in collections.into_values() {
@@ -489,9 +497,9 @@ fn pass_over(repaired: Result<()>) -> Result<()> {
 
 /// The document of a change in a transaction, with the transaction. A change of a shard key may move a document to another shard: it is
 /// deleted and inserted in one.
-fn in_transaction(event: &Event) -> Option<(i64, Vec<u8>, &str, Key)> {
+fn in_transaction(event: &Event) -> Option<InTransaction> {
     let session = event.lsid.as_ref()?.to_vec().ok()?;
-    let name = event.ns.as_ref()?.coll.as_deref()?;
+    let name = event.ns.as_ref()?.coll.clone()?;
     let id = event.document_key.as_ref()?.get("_id")?;
     Some((event.txn_number?, session, name, Key::of_bson(id)))
 }

@@ -290,9 +290,12 @@ impl Place {
             self.proxy.release();
             return Ok(None);
         }
-        // It is dropped. The reply is outstanding for a moment more.
-        tokio::time::sleep(Duration::from_millis(3)).await;
-        let until_drop = self.proxy.names().len();
+        // It is dropped. The reply is outstanding for a moment more, in which commands arrive that were sent beside it.
+        let mut until_drop = 0;
+        while until_drop != self.proxy.names().len() {
+            until_drop = self.proxy.names().len();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         self.proxy.release();
         let begun = Instant::now();
         while !self.proxy.is_quiet() {
