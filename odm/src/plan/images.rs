@@ -24,7 +24,8 @@ pub(crate) struct Image {
     pub(crate) is: Option<RawDocumentBuf>,
     /// The fields that the writes may have changed, used where the document was not read before.
     pub(crate) written: WrittenFields,
-    /// Whether the operation is one write, which has changed it. Of several writes, another one may be meant by `written`.
+    /// Whether the operation is one write, which has changed this document. Where it is several, another one may have written the fields
+    /// in `written`, and the one for this document may have missed it.
     pub(crate) by_one_write: bool,
 }
 

@@ -246,7 +246,8 @@ struct Follower {
     place: StreamPosition,
     /// All changes before it have been applied. While there is none, everything is still to be compared.
     token: Option<ResumeToken>,
-    /// The documents that the last transactions have deleted: one that has moved may be inserted in a later reply of the stream.
+    /// The documents that the last transactions have deleted: one that has moved may be inserted in a later reply of the stream. A process
+    /// that begins between the two does not know the first.
     deleted: VecDeque<InTransaction>,
 }
 

@@ -274,9 +274,9 @@ fn a_run_whose_cursor_was_closed_goes_on_behind_its_last_batch() {
             }
         });
         assert_eq!(migrating.up().await.unwrap().applied, ["m0002_last"]);
-        let (open, asked) = opened.lock().unwrap().clone();
-        // A process that waits for longer than its lease asks anew, too.
-        assert!(open.len() == 1 && asked >= 2, "{open:?}, {asked}");
+        // Once at first, and once behind the closed cursor; a run that loses its lease beside other work asks anew, too.
+        let asked = opened.lock().unwrap().1;
+        assert!(asked >= 2, "{asked}");
         let renamed = doc! { "n": { "$exists": false }, "$expr": { "$eq": ["$number", "$_id"] } };
         let renamed = things.count_documents(renamed).await.unwrap();
         assert_eq!(renamed, MORE_THAN_ONE_REPLY as u64);
@@ -289,6 +289,7 @@ async fn close(database: &str, cursors: Vec<i64>) {
     let (client, _) = odm_tests::client().await;
     let close = doc! { "killCursors": "things", "cursors": &cursors };
     let reply = client.database(database).run_command(close).await.unwrap();
+    assert!(!cursors.is_empty(), "the first reply has all ids");
     let closed: Vec<odm::bson::Bson> = cursors.into_iter().map(Into::into).collect();
     assert_eq!(reply.get_array("cursorsKilled").unwrap(), &closed);
 }

@@ -98,6 +98,7 @@ impl SyncRule for Copying {
                 // Not recorded as known: a later change that is passed on to it reaches further than its current copies.
                 earlier.insert(id(document), WrittenFields::Of(Vec::new()).with_pending(document));
             }
+            // Only such a write has certainly raised the version of its sources.
             let to = if images.iter().all(|image| image.by_one_write) {
                 DeliverTo::Every
             } else {
