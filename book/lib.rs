@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Applies steps to a document of this collection, and compares what becomes of it. The collection is not made for an empty document.
 ///
 /// # Panics
-/// Where there is no server, where the steps fail, and where the document is another one.
+/// Where there is no server, where the steps fail, where the document is another one, and where a way back leads elsewhere.
 pub fn steps(
     models: impl IntoIterator<Item = odm::Model>,
     steps: odm::Migrations,
@@ -27,17 +27,28 @@ pub fn steps(
 ) {
     run(async |db| {
         let documents = db.collection::<Document>(collection);
-        if !before.is_empty() {
-            documents.insert_one(before).await?;
+        documents.insert_one(&before).await?;
+        let stored = async || -> odm::Result<Document> {
+            let mut stored = documents.find_one(Document::new()).await?.unwrap_or_default();
+            for own in ["_odm", "_copied"] {
+                stored.remove(own);
+            }
+            Ok(stored)
+        };
+        let migrating = odm::Odm::new(db.clone(), models)?.migrate(steps);
+        migrating.up().await?;
+        let status = migrating.status().await?;
+        assert!(status.open().next().is_none());
+        assert_eq!(stored().await?, after);
+        if status.steps.iter().all(|step| step.has_down) {
+            migrating.down().await?;
+            let mut back: Vec<_> = stored().await?.into_iter().collect();
+            let mut expected: Vec<_> = before.into_iter().collect();
+            // A field that comes back is the last one.
+            back.sort_by(|(a, _), (b, _)| a.cmp(b));
+            expected.sort_by(|(a, _), (b, _)| a.cmp(b));
+            assert_eq!(back, expected);
         }
-        let odm = odm::Odm::new(db, models)?;
-        odm.migrate(steps.clone()).up().await?;
-        assert!(odm.migrate(steps).status().await?.open().next().is_none());
-        let mut stored = documents.find_one(Document::new()).await?.unwrap_or_default();
-        for own in ["_odm", "_copied"] {
-            stored.remove(own);
-        }
-        assert_eq!(stored, after);
         Ok(())
     });
 }

@@ -60,7 +60,7 @@ enum Command {
         failover: bool,
         /// Run the long tests at full length, which takes an hour or more: each row of the crash matrix
         /// (ODM_CRASH_MATRIX, written to `crash-matrix.md` in the target directory) and of the matrix of
-        /// dropped futures (ODM_DROPPED), each lost command in a transaction that ignores the error (ODM_PASSED_OVER), 100,000 random operations (ODM_RANDOM_OPERATIONS), all meetings of two writers without transactions (ODM_MEETINGS), and on SecantusDB in Python
+        /// dropped futures (ODM_DROPPED), each lost command in a transaction that ignores the error (ODM_PASSED_OVER), 100,000 random operations (ODM_RANDOM_OPERATIONS), all meetings of two writers without transactions (ODM_MEETINGS), runs of migrations that are killed 200 times (ODM_KILLS) and stopped for 30 s (ODM_STOPPED), and on SecantusDB in Python
         /// the tests of thousands of documents (ODM_LONG_TESTS).
         #[arg(long, conflicts_with = "failover")]
         full: bool,

@@ -36,6 +36,10 @@ const VALUES: &str = "ODM_RANDOM_VALUES";
 
 /// Which meetings of writers the test of them has: without it, some.
 const MEETINGS: &str = "ODM_MEETINGS";
+/// How often a run of migrations is killed.
+const KILLS: &str = "ODM_KILLS";
+/// For how many seconds a run of migrations is stopped beyond its lease.
+const STOPPED: &str = "ODM_STOPPED";
 
 /// Whether tests that take long on this server run there.
 const LONG: &str = "ODM_LONG_TESTS";
@@ -127,6 +131,8 @@ impl Job {
             (OPERATIONS, "100000".into()),
             (VALUES, "100000".into()),
             (MEETINGS, "all".into()),
+            (KILLS, "200".into()),
+            (STOPPED, "30".into()),
             (LONG, "1".into()),
         ];
         Self {
@@ -378,6 +384,8 @@ mod tests {
             (OPERATIONS, OsString::from("100000")),
             (VALUES, OsString::from("100000")),
             (MEETINGS, "all".into()),
+            (KILLS, "200".into()),
+            (STOPPED, "30".into()),
             (LONG, "1".into()),
         ];
         let unset = |(name, _): &(&str, OsString)| std::env::var_os(name).is_none();

@@ -2,11 +2,14 @@
 
 use anyhow::{Context, Result};
 use clap::Args;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Apply the steps of the application in this folder: `status`, `plan`, `up`, `down`, `new`, `check`.
 ///
-/// Runs the program `manage` of the application by cargo, with the same arguments: `cargo run --bin manage -- migrate …`.
+/// Runs the program `manage` of the application by cargo, in the folder of its package and with the same arguments: `cargo run --bin manage
+/// -- migrate …`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The program that has the models and the steps.
@@ -21,7 +24,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let given = arguments.arguments.iter().skip_while(|given| *given == "--");
-    let status = Command::new(&cargo)
+    let mut command = Command::new(&cargo);
+    // The folder `migrations/` is that of the package, and this may run in one below it.
+    if let Some(folder) = package(&cargo, Path::new(".")) {
+        command.current_dir(folder);
+    }
+    let status = command
         .args(["run", "--quiet", "--bin", &arguments.bin, "--", "migrate"])
         .args(given)
         .status()
@@ -31,4 +39,32 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
         .code()
         .and_then(|code| u8::try_from(code).ok())
         .unwrap_or(2))
+}
+
+/// The folder of the package that cargo takes in this folder.
+fn package(cargo: &OsStr, folder: &Path) -> Option<PathBuf> {
+    let located = Command::new(cargo)
+        .args(["locate-project", "--message-format", "plain"])
+        .current_dir(folder)
+        .output()
+        .ok()?;
+    let manifest = PathBuf::from(String::from_utf8(located.stdout).ok()?.trim());
+    manifest
+        .parent()
+        .filter(|folder| folder.is_dir())
+        .map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_package_is_found_from_a_folder_below_it() {
+        let package_of_this = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let found = package(&cargo, &package_of_this.join("src"));
+        assert_eq!(found.as_deref(), Some(package_of_this));
+        assert_eq!(package(&cargo, Path::new("/")), None);
+    }
 }

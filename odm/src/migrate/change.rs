@@ -27,6 +27,15 @@ pub(crate) enum FieldChange {
     },
 }
 
+/// Why a change is not made in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum NotInMemory {
+    /// A server alone evaluates this expression.
+    ByServer(String),
+    /// In words.
+    Failed(String),
+}
+
 impl FieldChange {
     pub(crate) fn in_words(&self) -> String {
         match self {
@@ -63,10 +72,12 @@ impl FieldChange {
             FieldChange::Rename { from, to } => match siblings(from, to) {
                 Some(_) => at_path(from, &|name| doc! { name: { "$exists": true } }),
                 None => {
-                    let above = above(from).into_iter().chain(above(to));
-                    let plain = above.map(|path| doc! { path: { "$not": { "$type": "array" } } });
+                    let all_above = above(from).into_iter().chain(above(to));
+                    let plain = all_above.map(|path| doc! { path: { "$not": { "$type": "array" } } });
                     let mut all = vec![doc! { from: { "$exists": true } }];
                     all.extend(plain);
+                    let free = above(to).into_iter();
+                    all.extend(free.map(|path| doc! { "$or": [{ path: { "$exists": false } }, { path: { "$type": MAY_HOLD } }] }));
                     doc! { "$and": all }
                 }
             },
@@ -74,23 +85,23 @@ impl FieldChange {
         }
     }
 
-    /// The condition of documents in which the change can't be made, and what is wrong with them: a move leads through no arrays.
+    /// The condition of documents in which the change can't be made, and what is wrong with them: a move leads through no arrays, and
+    /// replaces no other value.
     pub(crate) fn impossible(&self) -> Option<(Document, String)> {
         let FieldChange::Rename { from, to } = self else {
             return None;
         };
-        let arrays: Vec<Document> = match siblings(from, to) {
-            Some(_) => Vec::new(),
-            None => above(from)
-                .into_iter()
-                .chain(above(to))
-                .map(|path| doc! { path: { "$type": "array" } })
-                .collect(),
-        };
-        (!arrays.is_empty()).then(|| {
-            let condition = doc! { from: { "$exists": true }, "$or": arrays };
-            (condition, through_arrays(from, to))
-        })
+        if siblings(from, to).is_some() {
+            return None;
+        }
+        let (from_above, to_above) = (above(from).into_iter(), above(to).into_iter());
+        let arrays = from_above
+            .chain(to_above.clone())
+            .map(|path| doc! { path: { "$type": "array" } });
+        let taken = to_above.map(|path| doc! { path: { "$exists": true, "$not": { "$type": MAY_HOLD } } });
+        let in_the_way: Vec<Document> = arrays.chain(taken).collect();
+        let condition = doc! { from: { "$exists": true }, "$or": in_the_way };
+        Some((condition, in_the_way_of(from, to)))
     }
 
     /// The stages of an update that makes the change.
@@ -135,8 +146,8 @@ impl FieldChange {
     /// Makes the change in a document in memory.
     ///
     /// # Errors
-    /// In words, where an expression is one that only a server evaluates, or a value can't be converted.
-    pub(crate) fn apply(&self, document: &mut Document) -> Result<(), String> {
+    /// Where an expression is one that only a server evaluates, or a value can't be converted.
+    pub(crate) fn apply(&self, document: &mut Document) -> Result<(), NotInMemory> {
         match self {
             FieldChange::Add { path, value } => within(document, path, &|object, name| {
                 if !object.contains_key(name) {
@@ -321,8 +332,8 @@ fn converted(to: &str, expression: &Bson) -> Bson {
 fn within(
     document: &mut Document,
     path: &str,
-    change: &dyn Fn(&mut Document, &str) -> Result<(), String>,
-) -> Result<(), String> {
+    change: &dyn Fn(&mut Document, &str) -> Result<(), NotInMemory>,
+) -> Result<(), NotInMemory> {
     let Some((first, rest)) = path.split_once('.') else {
         return change(document, path);
     };
@@ -336,29 +347,37 @@ fn within(
     }
 }
 
-/// The error of a field that would be moved through arrays.
-fn through_arrays(from: &str, to: &str) -> String {
-    let above: Vec<String> = above(from)
-        .into_iter()
-        .chain(above(to))
-        .map(|path| format!("`{path}`"))
-        .collect();
-    format!(
-        "`{from}` can't be moved to `{to}` where {} is an array: a field is renamed within the items of an array, and moved through embedded \
-         documents alone. `each(…).update(…)` changes such documents",
-        above.join(" or ")
-    )
+/// The types of a value that a field may be set in: `null` becomes a document. Arrays are looked for by themselves.
+const MAY_HOLD: [&str; 3] = ["object", "null", "array"];
+
+/// The error of a field that would be moved through arrays, or into a value that is no document.
+fn in_the_way_of(from: &str, to: &str) -> String {
+    let listed = |paths: &mut dyn Iterator<Item = &str>| {
+        let paths: Vec<String> = paths.map(|path| format!("`{path}`")).collect();
+        paths.join(" or ")
+    };
+    let (from_above, to_above) = (above(from), above(to));
+    let mut message = format!(
+        "`{from}` can't be moved to `{to}` where {} is an array",
+        listed(&mut from_above.into_iter().chain(to_above.iter().copied()))
+    );
+    if !to_above.is_empty() {
+        message += &format!(
+            ", or {} a value that is no document",
+            listed(&mut to_above.into_iter())
+        );
+    }
+    message += ": a field is renamed within the items of an array, and moved through embedded documents alone. `each(…).update(…)` changes \
+                such documents";
+    message
 }
 
-fn move_field(document: &mut Document, from: &str, to: &str) -> Result<(), String> {
-    let leads_through_array = |path: &str| {
-        above(path)
-            .into_iter()
-            .any(|path| matches!(at(document, path), Some(Bson::Array(_))))
-    };
-    if leads_through_array(from) || leads_through_array(to) {
+fn move_field(document: &mut Document, from: &str, to: &str) -> Result<(), NotInMemory> {
+    let is_array = |path: &str| matches!(at(document, path), Some(Bson::Array(_)));
+    let is_taken = |path: &str| !matches!(at(document, path), None | Some(Bson::Document(_) | Bson::Null));
+    if above(from).into_iter().any(is_array) || above(to).into_iter().any(is_taken) {
         return if is_in(document, from) {
-            Err(through_arrays(from, to))
+            Err(NotInMemory::Failed(in_the_way_of(from, to)))
         } else {
             Ok(())
         };
@@ -452,7 +471,8 @@ fn is_of(value: &Bson, to: &str) -> bool {
 }
 
 /// The value of an expression of the server: constants, `$$value`, and conversions.
-fn evaluated(expression: &Bson, value: &Bson) -> Result<Bson, String> {
+fn evaluated(expression: &Bson, value: &Bson) -> Result<Bson, NotInMemory> {
+    let only_by_server = |expression: &Bson| NotInMemory::ByServer(expression.to_string());
     match expression {
         Bson::String(text) if text == "$$value" => Ok(value.clone()),
         Bson::String(text) if text.starts_with('$') => Err(only_by_server(expression)),
@@ -467,15 +487,27 @@ fn evaluated(expression: &Bson, value: &Bson) -> Result<Bson, String> {
                 Bson::Array(items) if items.len() == 1 => &items[0],
                 of => of,
             };
-            convert(name, evaluated(of, value)?).ok_or_else(|| only_by_server(expression))
+            if !CONVERSIONS.contains(&name.as_str()) {
+                return Err(only_by_server(expression));
+            }
+            let converted = convert(name, evaluated(of, value)?);
+            converted.ok_or_else(|| NotInMemory::Failed(format!("{expression} does not convert {value}")))
         }
         constant => Ok(constant.clone()),
     }
 }
 
-fn only_by_server(expression: &Bson) -> String {
-    format!("{expression} is evaluated by a server alone, or doesn't convert the sample")
-}
+/// The server's conversions that are made in memory, too.
+const CONVERSIONS: [&str; 8] = [
+    "$toInt",
+    "$toLong",
+    "$toDouble",
+    "$toDecimal",
+    "$toString",
+    "$toObjectId",
+    "$toDate",
+    "$toBool",
+];
 
 /// The result of one of the server's conversions, of the values that it takes and that need no rounding.
 fn convert(operator: &str, value: Bson) -> Option<Bson> {

@@ -6,10 +6,13 @@
 
 use crate::store::core::act;
 use crate::store::cx::Cx;
-use crate::{Odm, Result};
+use crate::{Error, Odm, Result};
+use futures::TryStreamExt;
 use mongodb::bson::oid::ObjectId;
-use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::bson::spec::BinarySubtype;
+use mongodb::bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, doc};
 use mongodb::options::{CollectionOptions, ReadConcern, ReturnDocument, SelectionCriteria, WriteConcern};
+use std::future::IntoFuture;
 use std::time::Duration;
 
 /// Where steps and their progress are stored.
@@ -17,6 +20,13 @@ pub(crate) const COLLECTION: &str = "_odm_migrations";
 
 /// The document with the lease.
 const RUNNER: &str = "runner";
+
+/// How many bytes of documents are stored in one: MongoDB allows 16 MiB.
+const STORED_BYTES: usize = 8 << 20;
+
+/// How long the lease is tried to be taken: the transaction of a process that was killed in it keeps others from writing the lease, for a
+/// minute by default.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a process may be silent until another one takes over.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
@@ -31,8 +41,6 @@ pub(crate) struct StepProgress {
     pub(crate) change: i64,
     /// How often the collection has been gone through.
     pub(crate) pass: i64,
-    /// The id before the last batch. What follows from the batch, in other documents, may be open.
-    pub(crate) from: Option<Bson>,
     /// The last id of the last batch.
     pub(crate) last: Option<Bson>,
     /// Where the pass ends.
@@ -51,7 +59,6 @@ impl StepProgress {
             down: document.get_bool("down").unwrap_or_default(),
             change: number("change"),
             pass: number("pass"),
-            from: document.get("from").cloned(),
             last: document.get("last").cloned(),
             end: document.get("end").cloned(),
             documents: number("documents"),
@@ -64,7 +71,7 @@ impl StepProgress {
             "step": &self.step, "down": self.down, "change": self.change, "pass": self.pass, "documents": self.documents,
             "total": self.total,
         };
-        let ids = [("from", &self.from), ("last", &self.last), ("end", &self.end)];
+        let ids = [("last", &self.last), ("end", &self.end)];
         document.extend(
             ids.into_iter()
                 .filter_map(|(name, id)| Some((name.to_owned(), id.clone()?))),
@@ -81,14 +88,24 @@ pub(crate) struct RunnerState {
     pub(crate) rate: Option<i64>,
     /// The time of the server when it was written.
     pub(crate) beat: Option<DateTime>,
+    /// The session of the process that has written it last.
+    session: Option<Document>,
 }
 
 impl RunnerState {
+    /// Whether a step was begun that has not come to its end.
+    pub(crate) fn is_open(&self) -> bool {
+        self.progress
+            .as_ref()
+            .is_some_and(|progress| !progress.step.is_empty())
+    }
+
     fn of(document: &Document) -> RunnerState {
         RunnerState {
             progress: document.get_document("progress").ok().and_then(StepProgress::of),
             rate: document.get_i64("rate").ok(),
             beat: document.get_datetime("beat").ok().copied(),
+            session: document.get_document("session").ok().cloned(),
         }
     }
 }
@@ -111,16 +128,28 @@ fn lease(token: ObjectId, more: Document) -> Vec<Document> {
     vec![doc! { "$set": set }]
 }
 
-/// Takes the lease if no other process has it. One round trip, and two more the first time.
-pub(crate) async fn take(odm: &Odm, token: ObjectId) -> Result<Option<RunnerState>> {
+/// Takes the lease if no other process has it. One round trip, and two more the first time. Where it can't be taken for a while, the transaction of
+/// the process before is ended.
+pub(crate) async fn take(
+    odm: &Odm,
+    token: ObjectId,
+    session: Option<&Document>,
+) -> Result<Option<RunnerState>> {
+    let session: Bson = match session {
+        Some(session) => doc! { "$literal": session }.into(),
+        None => "$$REMOVE".into(),
+    };
     let runs = collection(odm);
     let is_free = doc! { "_id": RUNNER, "$expr": { "$lte": ["$until", "$$NOW"] } };
     for _ in 0..2 {
         let taken = runs
-            .find_one_and_update(is_free.clone(), lease(token, Document::new()))
-            .return_document(ReturnDocument::After)
-            .await?;
-        if let Some(taken) = taken {
+            .find_one_and_update(is_free.clone(), lease(token, doc! { "session": session.clone() }))
+            .return_document(ReturnDocument::After);
+        let Ok(taken) = tokio::time::timeout(PATIENCE, taken.into_future()).await else {
+            end_last_transaction(odm).await?;
+            return Ok(None);
+        };
+        if let Some(taken) = taken? {
             return Ok(Some(RunnerState::of(&taken)));
         }
         let new = doc! { "_id": RUNNER, "until": DateTime::from_millis(0) };
@@ -131,6 +160,17 @@ pub(crate) async fn take(odm: &Odm, token: ObjectId) -> Result<Option<RunnerStat
         }
     }
     Ok(None)
+}
+
+/// Ends the transaction of a process that was silent for longer than its lease.
+async fn end_last_transaction(odm: &Odm) -> Result<()> {
+    let (state, is_held) = look(odm).await?;
+    if let Some(session) = state.session.filter(|_| !is_held) {
+        let admin = odm.database().client().database("admin");
+        let ended = admin.run_command(doc! { "killSessions": [session] }).await;
+        tracing::debug!(target: "odm", ?ended, "ended the transaction of a process that has ended");
+    }
+    Ok(())
 }
 
 fn is_duplicate(error: &mongodb::error::Error) -> bool {
@@ -227,33 +267,118 @@ pub(crate) struct StoredStep {
     pub(crate) changes: Vec<String>,
     /// How many documents were changed.
     pub(crate) documents: i64,
+    /// Its changes about the models, where they are still to be made behind the last step.
+    pub(crate) for_models: Vec<String>,
     pub(crate) begun: Option<DateTime>,
     pub(crate) done: Option<DateTime>,
 }
 
 /// All steps that the database has, in their order. One round trip.
 pub(crate) async fn stored(odm: &Odm) -> Result<Vec<StoredStep>> {
-    use futures::TryStreamExt;
     let found = collection(odm)
         .find(doc! { "number": { "$exists": true } })
         .sort(doc! { "number": 1 })
         .await?;
     let found: Vec<Document> = found.try_collect().await?;
     let steps = found.iter().filter_map(|step| {
-        let changes = step.get_array("changes").into_iter().flatten();
+        let texts = |name: &str| -> Vec<String> {
+            let texts = step.get_array(name).into_iter().flatten();
+            texts
+                .filter_map(|text| text.as_str().map(str::to_owned))
+                .collect()
+        };
         Some(StoredStep {
             name: step.get_str("_id").ok()?.to_owned(),
             number: step.get_i64("number").unwrap_or_default(),
             is_done: step.get_datetime("done").is_ok(),
-            changes: changes
-                .filter_map(|words| words.as_str().map(str::to_owned))
-                .collect(),
+            changes: texts("changes"),
+            for_models: texts("for_models"),
             documents: step.get_i64("documents").unwrap_or_default(),
             begun: step.get_datetime("begun").ok().copied(),
             done: step.get_datetime("done").ok().copied(),
         })
     });
     Ok(steps.collect())
+}
+
+/// Stores the documents of a batch as they were before it, so that another process can write what follows from it. One round trip for each
+/// 8 MiB.
+pub(crate) async fn store_before(cx: &Cx<'_>, of: &str, before: &[RawDocumentBuf]) -> Result<()> {
+    let bytes: Vec<u8> = before
+        .iter()
+        .flat_map(|document| document.as_bytes())
+        .copied()
+        .collect();
+    let batch = ObjectId::new();
+    let parts = bytes.chunks(STORED_BYTES);
+    let number_of_parts = i64::try_from(parts.len()).unwrap_or(i64::MAX);
+    for (number, part) in (0_i64..).zip(parts) {
+        let id = format!("before {number}");
+        let before = Binary {
+            subtype: BinarySubtype::Generic,
+            bytes: part.to_vec(),
+        };
+        let part = doc! {
+            "_id": &id, "of": of, "batch": batch, "part": number, "parts": number_of_parts, "before": before,
+        };
+        let runs = collection(cx.odm);
+        cx.trip();
+        act!(cx, write, runs.replace_one(doc! { "_id": id }, part).upsert(true))?;
+    }
+    Ok(())
+}
+
+/// The stored documents of the last batch as they were before it, and their collection. One round trip.
+pub(crate) async fn stored_before(odm: &Odm) -> Result<Option<(String, Vec<RawDocumentBuf>)>> {
+    let found = collection(odm)
+        .find(doc! { "before": { "$exists": true } })
+        .sort(doc! { "part": 1 })
+        .await?;
+    let found: Vec<Document> = found.try_collect().await?;
+    let Some(first) = found.first() else {
+        return Ok(None);
+    };
+    // Other parts are those of an earlier, larger batch.
+    let is_of_batch =
+        |part: &&Document| part.get_object_id("batch").ok() == first.get_object_id("batch").ok();
+    let parts: Vec<&Document> = found.iter().filter(is_of_batch).collect();
+    if i64::try_from(parts.len()).ok() != first.get_i64("parts").ok() {
+        // Without transactions, its process has ended before it changed a document.
+        return Ok(None);
+    }
+    let parts = parts
+        .iter()
+        .filter_map(|part| part.get_binary_generic("before").ok());
+    let bytes = parts.flatten().copied().collect::<Vec<u8>>();
+    let mut documents = Vec::new();
+    let mut rest = bytes.as_slice();
+    while let Some((length, _)) = rest.split_first_chunk::<4>() {
+        // A document begins with its length.
+        let length = usize::try_from(i32::from_le_bytes(*length)).unwrap_or_default();
+        let (document, behind) = rest
+            .split_at_checked(length.max(1))
+            .ok_or_else(|| Error::application("a stored document is cut off"))?;
+        let document = RawDocumentBuf::from_bytes(document.to_vec());
+        documents.push(document.map_err(|error| Error::application(error.to_string()))?);
+        rest = behind;
+    }
+    Ok(Some((
+        first.get_str("of").unwrap_or_default().to_owned(),
+        documents,
+    )))
+}
+
+/// Removes the stored documents of the last batch. One round trip.
+pub(crate) async fn remove_before(cx: &Cx<'_>) -> Result<()> {
+    let runs = collection(cx.odm);
+    cx.trip();
+    act!(
+        cx,
+        write,
+        runs.delete_many(doc! { "before": { "$exists": true } })
+    )
+    .map(drop)?;
+    Ok(())
 }
 
 /// The change of the stored step.
@@ -264,7 +389,11 @@ pub(crate) enum Mark<'s> {
     },
     Done {
         documents: i64,
+        /// Its changes about the models, which are made behind the last step.
+        for_models: &'s [String],
     },
+    /// The changes about the models are made of all steps before this one.
+    ForModelsDone,
     /// It was taken back.
     Gone,
 }
@@ -282,13 +411,24 @@ pub(crate) async fn mark(cx: &Cx<'_>, step: &str, mark: &Mark<'_>) -> Result<()>
             let update = vec![
                 doc! { "$set": set },
                 doc! { "$set": begun },
-                doc! { "$unset": "done" },
+                doc! { "$unset": ["done", "for_models"] },
             ];
             act!(cx, write, runs.update_one(which, update).upsert(true)).map(drop)
         }
-        Mark::Done { documents } => {
-            let update = vec![doc! { "$set": { "done": "$$NOW", "documents": *documents } }];
-            act!(cx, write, runs.update_one(which, update)).map(drop)
+        Mark::Done {
+            documents,
+            for_models,
+        } => {
+            let mut set = doc! { "done": "$$NOW", "documents": *documents };
+            if !for_models.is_empty() {
+                set.insert("for_models", doc! { "$literal": for_models.to_vec() });
+            }
+            act!(cx, write, runs.update_one(which, vec![doc! { "$set": set }])).map(drop)
+        }
+        Mark::ForModelsDone => {
+            let those = doc! { "for_models": { "$exists": true } };
+            let update = doc! { "$unset": { "for_models": "" } };
+            act!(cx, write, runs.update_many(those, update)).map(drop)
         }
         Mark::Gone => act!(cx, write, runs.delete_one(which)).map(drop),
     };

@@ -31,7 +31,8 @@
 //! | [`add`](StepCollection::add), [`rename`](StepCollection::rename), [`remove`](StepCollection::remove), [`retype`](StepCollection::retype), [`replace_null`](StepCollection::replace_null) | changes one field, also in embedded documents and in the items of arrays |
 //! | [`update`](StepCollection::update) | a pipeline of the server for the documents that match |
 //! | [`each`](StepCollection::each) | an update or work for each document, which is read as a frozen struct |
-//! | [`backfill`](Step::backfill), [`declare`](Step::declare), [`forget`](Step::forget) | fills the library's own declarations; makes validators and indexes as they are declared; removes stored declarations that the models lack |
+//! | [`backfill`](Step::backfill), [`declare`](Step::declare), [`declare_in_window`](Step::declare_in_window), [`forget`](Step::forget) | fills the library's own declarations; makes validators and indexes as they are declared; removes stored declarations that the models lack |
+//! | [`retire_index`](StepCollection::retire_index), [`drop_index`](StepCollection::drop_index) | has an index dropped that no model declares any more: when it is not used, or at once |
 //! | [`rename_collection`](Step::rename_collection), [`drop_collection`](Step::drop_collection) | as named |
 //!
 //! A change of documents that others copy from, count or link is passed on to these in the same step, as after a write of another program.

@@ -4,9 +4,10 @@ use super::lease::{self, LEASE, Mark, RunnerState, StepProgress, StoredStep};
 use super::list::{ListedStep, Migrations};
 use super::planned::PlannedChange;
 use super::run::{self, ForModels, GuardedWrite, Runner, Told};
-use super::step::{Step, StepMode};
+use super::step::{Memory, Step, StepMode};
 use crate::schema::plural;
 use crate::store::trace::Trace;
+use crate::store::transaction::OneSession;
 use crate::{Error, Odm, Result};
 use futures::future::FutureExt;
 use mongodb::bson::oid::ObjectId;
@@ -15,6 +16,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+/// Documents by the name of their collection.
+type DocumentsIn = HashMap<String, Vec<Document>>;
 
 /// How long a process that waits for the lease sleeps before it asks again.
 const WAIT: Duration = Duration::from_millis(300);
@@ -84,8 +88,10 @@ pub struct StepStatus {
     pub state: StepState,
     /// Whether it can be taken back.
     pub has_down: bool,
-    /// Its changes; of a step that is not applied with the number of documents that need them.
+    /// Its changes; of a step that is not applied, or is to be applied [again](Migrating::again), with the number of documents that need them.
     pub changes: Vec<PlannedChange>,
+    /// The changes about the models that it has asked for, and that are still to be made: behind the last step of the list.
+    pub for_models: Vec<String>,
     /// How many documents it has changed.
     pub documents: u64,
     /// When it was begun, by the clock of the server.
@@ -186,9 +192,15 @@ impl fmt::Display for MigrationStatus {
                 (StepState::Open, _) => "open".to_owned(),
             };
             lines.push(format!("{}: {state}", step.name));
-            if step.state != StepState::Applied {
+            let is_counted = step.changes.iter().any(|change| change.documents.is_some());
+            if step.state != StepState::Applied || is_counted {
                 lines.extend(step.changes.iter().map(|change| format!("  {change}")));
             }
+            lines.extend(
+                step.for_models
+                    .iter()
+                    .map(|change| format!("  behind the last step: {change}")),
+            );
         }
         if self.steps.is_empty() {
             lines.push("no steps".to_owned());
@@ -275,16 +287,42 @@ impl Migrations {
         behind: usize,
         documents: HashMap<String, Vec<Document>>,
     ) -> Result<HashMap<String, Vec<Document>>, String> {
-        let mut documents = documents;
+        let memory = Memory {
+            documents,
+            left_out: None,
+        };
+        let (memory, made) = self.apply_in(memory, behind);
+        made.map(|()| memory.documents)
+    }
+
+    /// The same as far as it is possible in memory, and the changes that were left out.
+    pub(crate) fn in_memory_as_far_as_possible(
+        &self,
+        behind: usize,
+        documents: HashMap<String, Vec<Document>>,
+    ) -> (Result<DocumentsIn, String>, Vec<String>) {
+        let memory = Memory {
+            documents,
+            left_out: Some(Vec::new()),
+        };
+        let (memory, made) = self.apply_in(memory, behind);
+        let left_out = memory.left_out.unwrap_or_default();
+        (made.map(|()| memory.documents), left_out)
+    }
+
+    fn apply_in(&self, mut memory: Memory, behind: usize) -> (Memory, Result<(), String>) {
         for listed in self.steps.iter().skip(behind) {
-            let step = Step::new(listed.name, false, StepMode::Memory(Mutex::new(documents)));
-            match (listed.up)(&step).now_or_never() {
-                Some(Ok(())) => documents = step.into_memory(),
-                Some(Err(error)) => return Err(error.to_string()),
-                None => return Err(waits(listed).to_string()),
+            let step = Step::new(listed.name, false, StepMode::Memory(Mutex::new(memory)));
+            let made = match (listed.up)(&step).now_or_never() {
+                Some(made) => made.map_err(|error| error.to_string()),
+                None => Err(waits(listed).to_string()),
+            };
+            memory = step.into_memory();
+            if made.is_err() {
+                return (memory, made);
             }
         }
-        Ok(documents)
+        (memory, Ok(()))
     }
 }
 
@@ -376,15 +414,32 @@ fn compare(listed: &[(&str, Vec<String>)], stored: &[StoredStep]) -> (Vec<String
     (problems, ahead)
 }
 
-/// Makes what the steps ask for that is about today's models, behind the last one.
-async fn for_models(runner: &Runner, described: &[(&'static str, Vec<String>)]) -> Result<()> {
+/// The changes about the models among these changes, in words.
+fn of_models(changes: &[String]) -> Vec<String> {
+    let is_of_models = |change: &&String| ForModels::ALL.iter().any(|models| *change == models.in_words());
+    changes.iter().filter(is_of_models).cloned().collect()
+}
+
+/// Makes changes about today's models, which are given in words: of earlier steps, and of the last one.
+async fn make_for_models(runner: &Runner, earlier: &[String], own: &[String]) -> Result<()> {
     for models in ForModels::ALL {
-        let mut changes = described.iter().flat_map(|(_, changes)| changes);
-        if changes.any(|change| change == models.in_words()) {
+        if earlier
+            .iter()
+            .chain(own)
+            .any(|change| change == models.in_words())
+        {
             models.make(runner).await?;
         }
     }
-    Ok(())
+    if earlier.is_empty() {
+        return Ok(());
+    }
+    let write = GuardedWrite::Mark {
+        step: "",
+        mark: Mark::ForModelsDone,
+        progress: &runner.progress(),
+    };
+    runner.write(&write).await.map(drop)
 }
 
 /// Stores that a step is begun, with the progress that it begins with.
@@ -406,14 +461,37 @@ async fn begin(
     Ok(())
 }
 
+/// Why steps are not applied again before one that the program does not list.
+fn not_again(ahead: &str) -> String {
+    format!(
+        "the database has the step `{ahead}` behind those that `migrations![…]` lists, so none of these can be applied again: do that by the \
+         program that lists it"
+    )
+}
+
+/// The next work of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NextStep {
+    At(usize),
+    /// All steps are applied, and what they ask for behind the last one is not made.
+    ForModels,
+}
+
 /// Which steps a run applies or takes back.
 #[derive(Clone, Copy)]
 struct OpenSteps {
     /// The position of the last one; for a way back, of the one that stays.
     end: Option<usize>,
     down: bool,
-    /// For a way back without an end: the position of the only one.
-    first: Option<usize>,
+    /// For a way back without an end: the only one.
+    first: Option<NextStep>,
+}
+
+impl OpenSteps {
+    /// Whether a run of these applies the last step of a list.
+    fn reaches_last(&self, number: usize) -> bool {
+        !self.down && self.end.is_none_or(|end| end + 1 >= number)
+    }
 }
 
 /// How a run has ended.
@@ -424,8 +502,8 @@ enum RunEnd {
 }
 
 impl Migrating {
-    /// Goes no further than this step: [`up`](Migrating::up) applies it as the last one, [`down`](Migrating::down) takes back what was
-    /// applied after it.
+    /// Goes no further than this step: [`up`](Migrating::up) applies it as the last one, and the status and the plan count no step behind it;
+    /// [`down`](Migrating::down) takes back what was applied after it.
     #[must_use]
     pub fn to(mut self, name: impl Into<String>) -> Migrating {
         self.to = Some(name.into());
@@ -433,7 +511,8 @@ impl Migrating {
     }
 
     /// Applies this step and those behind it once more, where they are applied: for documents that a program of the version before has written
-    /// since. They remove and drop again, also where it has been stored since with another meaning.
+    /// since. They remove and drop again, also where it has been stored since with another meaning. [`status`](Migrating::status) and
+    /// [`plan`](Migrating::plan) count what that would change.
     #[must_use]
     pub fn again(mut self, name: impl Into<String>) -> Migrating {
         self.again = Some(name.into());
@@ -475,7 +554,8 @@ impl Migrating {
     /// Which steps are applied, and how many documents need each change of the others. It needs no right to write.
     ///
     /// # Errors
-    /// [`Error::Step`] for a step that waits for something else than the methods of [`Step`]; [`Error::Driver`].
+    /// [`Error::Step`] for a step that waits for something else than the methods of [`Step`]; [`Error::Migrations`] where
+    /// [`to`](Migrating::to) or [`again`](Migrating::again) names none; [`Error::Driver`].
     ///
     /// # Cost
     /// Two round trips, and for each change that is not applied one, in which the server reads the collection.
@@ -505,21 +585,30 @@ impl Migrating {
         let described = self.described()?;
         let stored = lease::stored(&self.odm).await?;
         let (state, is_held) = lease::look(&self.odm).await?;
-        let (problems, ahead) = compare(&described, &stored);
+        let (mut problems, ahead) = compare(&described, &stored);
+        if self.again.is_some() {
+            problems.extend(ahead.iter().map(|name| not_again(name)));
+        }
+        let (to, again) = (
+            self.position(self.to.as_ref())?,
+            self.position(self.again.as_ref())?,
+        );
         let mut steps = Vec::new();
-        for listed in &self.steps.steps {
+        for (at, listed) in self.steps.steps.iter().enumerate() {
             let known = stored.iter().find(|step| step.name == listed.name);
             let state = match known {
                 Some(step) if step.is_done => StepState::Applied,
                 Some(_) => StepState::Begun,
                 None => StepState::Open,
             };
-            let mode = match state {
-                StepState::Applied => StepMode::Describe,
-                _ => StepMode::Plan {
+            let is_open = state != StepState::Applied || again.is_some_and(|again| again <= at);
+            let mode = if is_open && to.is_none_or(|to| at <= to) {
+                StepMode::Plan {
                     odm: self.odm.clone(),
                     samples,
-                },
+                }
+            } else {
+                StepMode::Describe
             };
             let step = Step::new(listed.name, false, mode);
             (listed.up)(&step).await?;
@@ -528,6 +617,7 @@ impl Migrating {
                 state,
                 has_down: listed.down.is_some(),
                 changes: step.into_changes(),
+                for_models: known.map(|step| step.for_models.clone()).unwrap_or_default(),
                 documents: known.map_or(0, |step| u64::try_from(step.documents).unwrap_or_default()),
                 begun: known.and_then(|step| step.begun),
                 applied: known.and_then(|step| step.done),
@@ -629,8 +719,18 @@ impl Migrating {
             return Ok(migrated);
         }
         let open = OpenSteps { end, down, first };
+        let session = if self.odm.has_transactions().await? {
+            Some(OneSession::new(&self.odm).await?)
+        } else {
+            None
+        };
+        let id = match &session {
+            Some(session) => Some(session.id().await),
+            None => None,
+        };
+        let session = session.map(|session| Arc::new(tokio::sync::Mutex::new(session)));
         loop {
-            let Some(state) = lease::take(&self.odm, token).await? else {
+            let Some(state) = lease::take(&self.odm, token, id.as_ref()).await? else {
                 if again.is_none() && self.next(&described, open).await?.is_none() {
                     return Ok(migrated);
                 }
@@ -638,7 +738,13 @@ impl Migrating {
                 continue;
             };
             let ended = self
-                .with_lease((token, &state), &described, open, &mut again, &mut migrated)
+                .with_lease(
+                    (token, session.clone(), &state),
+                    &described,
+                    open,
+                    &mut again,
+                    &mut migrated,
+                )
                 .await;
             if let Ok(RunEnd::Lost) = ended {
                 continue;
@@ -653,27 +759,23 @@ impl Migrating {
     /// Applies the open steps while this process has the lease.
     async fn with_lease(
         &self,
-        (token, state): (ObjectId, &RunnerState),
+        (token, session, state): (
+            ObjectId,
+            Option<Arc<tokio::sync::Mutex<OneSession>>>,
+            &RunnerState,
+        ),
         described: &[(&'static str, Vec<String>)],
         open: OpenSteps,
         again: &mut Option<usize>,
         migrated: &mut Migrated,
     ) -> Result<RunEnd> {
-        let has_transactions = self.odm.has_transactions().await?;
         let members = run::members(&self.odm).await?;
         self.odm.learn().await?;
         let told = self.told.clone();
-        let runner = Arc::new(Runner::new(
-            &self.odm,
-            token,
-            has_transactions,
-            state,
-            told,
-            members,
-        ));
+        let runner = Arc::new(Runner::new(&self.odm, token, session, state, told, members));
         let made = async {
             if let Some(from) = *again {
-                self.reopen(&runner, described, from).await?;
+                self.reopen(&runner, described, from, open.end).await?;
                 *again = None;
             }
             self.run_open(&runner, described, open, migrated).await
@@ -691,10 +793,22 @@ impl Migrating {
         runner: &Runner,
         described: &[(&'static str, Vec<String>)],
         from: usize,
+        end: Option<usize>,
     ) -> Result<()> {
         let stored = lease::stored(&self.odm).await?;
-        for (at, (name, changes)) in described.iter().enumerate().skip(from) {
-            if stored.iter().any(|step| step.name == *name && step.is_done) {
+        let (mut problems, ahead) = compare(described, &stored);
+        problems.extend(ahead.iter().map(|name| not_again(name)));
+        let is_done = |name: &str| stored.iter().any(|step| step.name == name && step.is_done);
+        let beyond = described.iter().skip(end.map_or(described.len(), |end| end + 1));
+        problems.extend(beyond.filter(|(name, _)| is_done(name)).map(|(name, _)| {
+            format!("`{name}` is applied and would be applied again, too: all steps behind one are. Leave out where to end")
+        }));
+        if !problems.is_empty() {
+            return Err(Error::Migrations { problems });
+        }
+        // The last one first: a process that ends in between leaves none applied behind one that is not.
+        for (at, (name, changes)) in described.iter().enumerate().skip(from).rev() {
+            if is_done(name) {
                 let progress = StepProgress {
                     step: (*name).to_owned(),
                     ..StepProgress::default()
@@ -705,32 +819,43 @@ impl Migrating {
         Ok(())
     }
 
-    /// The position of the step that is next, if there is one.
+    /// The step that is next, if there is one.
     async fn next(
         &self,
         described: &[(&'static str, Vec<String>)],
-        OpenSteps { end, down, first }: OpenSteps,
-    ) -> Result<Option<usize>> {
+        open @ OpenSteps { end, down, first }: OpenSteps,
+    ) -> Result<Option<NextStep>> {
         let stored = lease::stored(&self.odm).await?;
-        let (problems, _) = compare(described, &stored);
+        let (mut problems, ahead) = compare(described, &stored);
+        if down {
+            problems.extend(ahead.iter().map(|name| {
+                format!(
+                    "the database has the step `{name}` behind those that `migrations![…]` lists, so none of these can be taken back before \
+                     it: take it back by the program that lists it"
+                )
+            }));
+        }
         if !problems.is_empty() {
             return Err(Error::Migrations { problems });
         }
         let find = |name: &str| stored.iter().find(|step| step.name == name);
         if !down {
-            let mut open = described.iter().enumerate();
-            let open = open.find(|(_, (name, _))| !find(name).is_some_and(|step| step.is_done));
-            return Ok(open
-                .map(|(at, _)| at)
-                .filter(|at| end.is_none_or(|end| *at <= end)));
+            let is_open = |(name, _): &(&str, Vec<String>)| !find(name).is_some_and(|step| step.is_done);
+            if let Some(at) = described.iter().position(is_open) {
+                return Ok(Some(NextStep::At(at)).filter(|_| end.is_none_or(|end| at <= end)));
+            }
+            let is_asked_for = stored.iter().any(|step| !step.for_models.is_empty());
+            let is_left = is_asked_for && ahead.is_empty() && open.reaches_last(described.len());
+            return Ok(is_left.then_some(NextStep::ForModels));
         }
         let last = described.iter().rposition(|(name, _)| find(name).is_some());
-        Ok(last.filter(|last| match (end, first) {
+        let is_wanted = |last: &usize| match (end, first) {
             (Some(end), _) => *last > end,
             // Without an end it is one step.
-            (None, Some(first)) => *last == first,
+            (None, Some(first)) => NextStep::At(*last) == first,
             (None, None) => true,
-        }))
+        };
+        Ok(last.filter(is_wanted).map(NextStep::At))
     }
 
     async fn run_open(
@@ -741,7 +866,11 @@ impl Migrating {
         migrated: &mut Migrated,
     ) -> Result<()> {
         let down = open.down;
-        while let Some(at) = self.next(described, open).await? {
+        let mut is_first = true;
+        while let Some(next) = self.next(described, open).await? {
+            let NextStep::At(at) = next else {
+                return self.make_what_is_left(runner).await;
+            };
             let (Some(listed), Some((name, changes))) = (self.steps.steps.get(at), described.get(at)) else {
                 return Ok(());
             };
@@ -757,12 +886,26 @@ impl Migrating {
                     });
                 }
             };
+            // The words of a change are how a later run knows it, and the time since they were read is that of some round trips.
+            let again = Migrations::describe(listed)?;
+            let none = "no change".to_owned();
+            let number = changes.len().max(again.len());
+            let pairs =
+                (0..number).map(|at| (changes.get(at).unwrap_or(&none), again.get(at).unwrap_or(&none)));
+            if let Some((first, second)) = pairs.into_iter().find(|(first, second)| first != second) {
+                return Err(Error::Migrations {
+                    problems: vec![format!(
+                        "`{name}` has another change in each run: {first}, and {second}. Values of a step are the same in every run: a time \
+                         is set by `update(…)` with `$$NOW` in a pipeline, and an id for each document by `each(…).update(…)`"
+                    )],
+                });
+            }
             let was = runner.progress();
-            let is_begun = lease::stored(&self.odm)
-                .await?
-                .into_iter()
-                .find(|step| step.name == *name);
+            let stored = lease::stored(&self.odm).await?;
+            let is_begun = stored.iter().find(|step| step.name == *name);
             let is_same = is_begun.is_some_and(|step| !step.is_done && step.changes == *changes);
+            // Of the steps before it, what is to be made behind the last one.
+            let earlier: Vec<String> = stored.into_iter().flat_map(|step| step.for_models).collect();
             let of_step = StepProgress {
                 step: (*name).to_owned(),
                 down,
@@ -771,11 +914,19 @@ impl Migrating {
             if was.step != *name || was.down != down || !is_same {
                 begin(runner, at, (name, changes), of_step).await?;
             }
+            let behind = described.iter().skip(at).flat_map(|(_, changes)| changes);
+            if open.reaches_last(described.len()) {
+                runner.expects(behind.chain(&earlier));
+            }
+            if std::mem::take(&mut is_first) {
+                runner.follow_last_batch().await?;
+            }
             let is_last = at + 1 == described.len();
+            let own = of_models(changes);
             let step = Step::new(listed.name, down, StepMode::Run(runner.clone()));
             let mut made = function(&step).await;
             if made.is_ok() && is_last && !down {
-                made = for_models(runner, described).await;
+                made = make_for_models(runner, &earlier, &own).await;
             }
             if runner.is_lost() {
                 return Ok(());
@@ -785,7 +936,10 @@ impl Migrating {
             let mark = if down {
                 Mark::Gone
             } else {
-                Mark::Done { documents }
+                Mark::Done {
+                    documents,
+                    for_models: if is_last { &[] } else { &own },
+                }
             };
             let progress = &StepProgress::default();
             runner
@@ -808,6 +962,17 @@ impl Migrating {
     }
 }
 
+impl Migrating {
+    /// Makes what applied steps ask for behind the last one: it has been taken back or out of the list, or is applied by `to` alone.
+    async fn make_what_is_left(&self, runner: &Runner) -> Result<()> {
+        let stored = lease::stored(&self.odm).await?;
+        let earlier: Vec<String> = stored.into_iter().flat_map(|step| step.for_models).collect();
+        runner.expects(earlier.iter());
+        runner.follow_last_batch().await?;
+        make_for_models(runner, &earlier, &[]).await
+    }
+}
+
 const _: () = assert!(LEASE.as_millis() > 2 * WAIT.as_millis());
 
 #[cfg(test)]
@@ -820,6 +985,7 @@ mod tests {
             number,
             is_done,
             changes: changes.iter().map(|&change| change.to_owned()).collect(),
+            for_models: Vec::new(),
             documents: 0,
             begun: None,
             done: None,

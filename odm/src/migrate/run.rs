@@ -1,11 +1,11 @@
 //! Executes the changes of a step: passes through a collection in batches, in the order of the ids.
 //!
 //! A batch is one transaction: the lease with the progress, then the update. What follows in other documents is written behind its commit,
-//! as after a write of another program, and before the next batch; where the process ends in between, the next one begins with it. On a
-//! standalone server a batch may be written twice, which changes nothing the second time.
+//! as after a write of another program, and before the next batch. For that the batch stores its documents as they were; where the process
+//! ends in between, the next one begins with them. On a standalone server a batch may be written twice, which changes nothing the second time.
 
 use super::lease::{self, LEASE, Mark, StepProgress};
-use crate::error::driver::error_code;
+use crate::error::driver::{DriverText, error_code};
 use crate::model::document::DocumentMeta;
 use crate::schema::Change;
 use crate::store::batch::{between_ids, document_id};
@@ -14,11 +14,11 @@ use crate::store::cx::Cx;
 use crate::store::filter::all;
 use crate::store::map::Context;
 use crate::store::trace::Trace;
-use crate::store::transaction;
+use crate::store::transaction::{self, OneSession};
 use crate::upkeep::reconcile;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::{BoxFuture, FutureExt, join_all};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
 use mongodb::options::{Hint, UpdateModifications};
@@ -60,6 +60,9 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// How many bytes of documents a batch reads where a closure changes them.
 const BATCH_BYTES: usize = 8 << 20;
+
+/// The size of the updates of one command, of which the last one may be larger: a command has 16 MiB at most.
+const COMMAND_BYTES: usize = 8 << 20;
 
 /// The size of the documents that a statement may contain as its guard.
 const GREATEST_GUARD: usize = 4 << 20;
@@ -145,18 +148,27 @@ pub(crate) enum ForModels {
     /// The stored declarations that the models lack are removed.
     Forget,
     Backfill,
+    DeclareInWindow,
     Declare,
 }
 
 impl ForModels {
     /// In the order in which they are made behind the last step.
-    pub(crate) const ALL: [ForModels; 3] = [ForModels::Forget, ForModels::Backfill, ForModels::Declare];
+    pub(crate) const ALL: [ForModels; 4] = [
+        ForModels::Forget,
+        ForModels::Backfill,
+        ForModels::DeclareInWindow,
+        ForModels::Declare,
+    ];
 
     pub(crate) fn in_words(self) -> &'static str {
         match self {
             ForModels::Forget => "remove the stored declarations that the models lack",
             ForModels::Backfill => "fill what the models declare and documents lack",
             ForModels::Declare => "make collections, validators and indexes as they are declared",
+            ForModels::DeclareInWindow => {
+                "make collections, validators and indexes as they are declared, where need be by dropping an index before it is built anew"
+            }
         }
     }
 
@@ -165,7 +177,7 @@ impl ForModels {
         Ok(match self {
             ForModels::Forget => odm.undeclared_copies().await?.len() as u64,
             ForModels::Backfill => odm.plan().await?.backfills().len() as u64,
-            ForModels::Declare => odm.plan().await?.changes().len() as u64,
+            ForModels::Declare | ForModels::DeclareInWindow => odm.plan().await?.changes().len() as u64,
         })
     }
 
@@ -179,15 +191,24 @@ impl ForModels {
                     .held(async { odm.backfill().at_once().await.map(drop) })
                     .await
             }
-            ForModels::Declare => runner.held(declare(odm)).await,
+            ForModels::Declare => runner.held(declare(odm, false)).await,
+            ForModels::DeclareInWindow => runner.held(declare(odm, true)).await,
         }
     }
 }
 
-async fn declare(odm: &Odm) -> Result<()> {
-    let plan = odm.plan().await?.replace();
-    let replaces =
-        |change: &Change| matches!(change, Change::ReplaceIndex { .. } | Change::RetireIndex { .. });
+/// A validator allows the previous shape too while documents have it, and is narrowed by the next declaration.
+async fn declare(odm: &Odm, in_window: bool) -> Result<()> {
+    let mut plan = odm.plan().await?.replace();
+    if in_window {
+        plan = plan.in_window();
+    }
+    let replaces = |change: &Change| {
+        matches!(
+            change,
+            Change::ReplaceIndex { .. } | Change::RetireIndex { .. } | Change::SetValidator { .. }
+        )
+    };
     if plan.changes().iter().any(replaces) {
         odm.apply(&plan).await?;
     }
@@ -201,7 +222,8 @@ pub(crate) type Told = Arc<dyn Fn(&StepProgress) + Send + Sync>;
 pub(crate) struct Runner {
     pub(crate) odm: Odm,
     pub(crate) token: ObjectId,
-    pub(crate) has_transactions: bool,
+    /// The session of its transactions; `None` on a standalone server.
+    session: Option<Arc<tokio::sync::Mutex<OneSession>>>,
     /// The rate of the database; below zero the default.
     rate: AtomicI64,
     /// Set where another process has taken the lease.
@@ -214,13 +236,17 @@ pub(crate) struct Runner {
     asked: Mutex<Instant>,
     /// Whether the validator of a collection has refused what a step writes.
     past_validator: AtomicBool,
+    /// Whether this step or a later one removes the stored declarations that the models lack.
+    forgets: AtomicBool,
+    /// Whether documents are stored as they were before a batch.
+    has_stored: AtomicBool,
 }
 
 impl Runner {
     pub(crate) fn new(
         odm: &Odm,
         token: ObjectId,
-        has_transactions: bool,
+        session: Option<Arc<tokio::sync::Mutex<OneSession>>>,
         state: &lease::RunnerState,
         told: Option<Told>,
         members: Vec<String>,
@@ -228,7 +254,7 @@ impl Runner {
         Runner {
             odm: odm.clone(),
             token,
-            has_transactions,
+            session,
             rate: AtomicI64::new(state.rate.unwrap_or(-1)),
             is_lost: AtomicBool::new(false),
             progress: Mutex::new(state.progress.clone().unwrap_or_default()),
@@ -236,7 +262,15 @@ impl Runner {
             members,
             asked: Mutex::new(Instant::now()),
             past_validator: AtomicBool::new(false),
+            forgets: AtomicBool::new(false),
+            has_stored: AtomicBool::new(state.is_open()),
         }
+    }
+
+    /// Notes the changes of this step and of those behind it. Copies whose declarations they remove need not follow what they change.
+    pub(crate) fn expects<'c>(&self, mut changes: impl Iterator<Item = &'c String>) {
+        let forgets = changes.any(|change| change == ForModels::Forget.in_words());
+        self.forgets.store(forgets, Ordering::Relaxed);
     }
 
     pub(crate) fn is_lost(&self) -> bool {
@@ -298,6 +332,10 @@ impl Runner {
         match self.write_once(&trace, write, was_past).await {
             // The validator may be that of the shape before: the last change of a step sets the new one.
             Err(_) if !was_past && self.past_validator.load(Ordering::Relaxed) => {
+                if self.session.is_none() {
+                    // Some documents of the batch may be changed.
+                    self.follow_last_batch().await?;
+                }
                 self.write_once(&trace, write, true).await
             }
             written => written,
@@ -312,18 +350,18 @@ impl Runner {
     ) -> BoxFuture<'s, Result<Changed>> {
         async move {
             let cx = Cx::new(&self.odm, None, trace);
-            if !self.has_transactions {
+            let Some(session) = &self.session else {
                 self.renew(&cx, None).await?;
-                let changed = self.execute(&cx, write, past_validator).await?;
+                let changed = self.held(self.execute(&cx, write, past_validator)).await?;
                 self.renew(&cx, Some(write.progress())).await?;
                 return Ok(changed);
-            }
-            transaction::transaction(&self.odm, Some(trace), async |session| {
+            };
+            let work = async |session| {
                 let cx = cx.within(&session);
                 self.renew(&cx, Some(write.progress())).await?;
                 self.execute(&cx, write, past_validator).await
-            })
-            .await
+            };
+            session.lock().await.transaction(trace, work).await
         }
         .boxed()
     }
@@ -332,6 +370,11 @@ impl Runner {
         let began = Instant::now();
         let changed = match write {
             GuardedWrite::Mark { step, mark, .. } => {
+                let ends = matches!(mark, Mark::Done { .. } | Mark::Gone);
+                if ends && self.has_stored.load(Ordering::Relaxed) {
+                    // Before the mark: behind it, no later run would do that.
+                    lease::remove_before(cx).await?;
+                }
                 lease::mark(cx, step, mark).await?;
                 Changed::default()
             }
@@ -377,21 +420,37 @@ impl Runner {
     /// # Errors
     /// [`Error::Step`] where documents still need it after some passes.
     pub(crate) async fn change(&self, change: &CollectionChange) -> Result<()> {
+        // The validator of another collection says nothing about this one.
+        self.past_validator.store(false, Ordering::Relaxed);
         let meta = self.model(&change.collection);
         if let Some(meta) = meta {
-            self.odm.knows_copies(meta)?;
-            // The process before may have ended behind the commit of its last batch.
-            let StepProgress {
-                from,
-                last: Some(last),
-                ..
-            } = self.progress()
-            else {
-                return self.passes(change, Some(meta)).await;
-            };
-            self.follow_range(meta, from.as_ref(), &last).await?;
+            self.check_copies(meta)?;
         }
         self.passes(change, meta).await
+    }
+
+    /// # Errors
+    /// [`Error::UnknownCopies`], unless a step removes their declarations.
+    fn check_copies(&self, meta: &'static DocumentMeta) -> Result<()> {
+        if self.forgets.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.odm.knows_copies(meta)
+    }
+
+    /// Writes what follows from the last batch of a process that may have ended behind its commit.
+    pub(crate) async fn follow_last_batch(&self) -> Result<()> {
+        if !self.has_stored.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let Some((collection, before)) = lease::stored_before(&self.odm).await? else {
+            return Ok(());
+        };
+        let Some(meta) = self.model(&collection) else {
+            return Ok(());
+        };
+        self.check_copies(meta)?;
+        self.follow(meta, before).await
     }
 
     async fn passes(&self, change: &CollectionChange, meta: Option<&'static DocumentMeta>) -> Result<()> {
@@ -419,7 +478,6 @@ impl Runner {
                 at = StepProgress {
                     pass: at.pass + 1,
                     total: i64::try_from(left).unwrap_or(i64::MAX),
-                    from: None,
                     last: None,
                     end: Some(end),
                     ..at
@@ -492,30 +550,47 @@ impl Runner {
             .database()
             .collection::<RawDocumentBuf>(&change.collection);
         let range = between_ids(last.as_ref(), end);
+        let size = self.size_of_batch(batches);
         if let How::Pipeline(_) = change.how {
             if batches.ids.is_empty() {
-                batches.read_ahead(&documents, range).await?;
+                let ahead = async { Ok(batches.read_ahead(&documents, range).await?) };
+                self.held(ahead).await?;
             }
-            let size = usize::try_from(batches.size).unwrap_or(1).min(batches.ids.len());
+            let size = size.min(batches.ids.len());
             return Ok((batches.ids.drain(..size).next_back(), Vec::new()));
         }
-        let mut found: Vec<RawDocumentBuf> = Vec::new();
-        let mut cursor = documents
+        let limit = i64::try_from(size).unwrap_or(i64::MAX);
+        let found = documents
             .find(all([change.violations.clone(), range]))
             .sort(doc! { "_id": 1 })
-            .limit(batches.size)
-            .selection_criteria(PRIMARY)
-            .await?;
-        let mut bytes = 0;
-        while let Some(document) = cursor.try_next().await? {
-            bytes += document.as_bytes().len();
-            found.push(document);
-            if found.len() as i64 >= batches.size || bytes >= BATCH_BYTES {
-                let last = found.last().map(document_id);
-                return Ok((last, found));
+            .limit(limit)
+            .selection_criteria(PRIMARY);
+        // The server may go through many documents until it finds one.
+        self.held(async {
+            let mut cursor = found.await?;
+            let (mut found, mut bytes) = (Vec::new(), 0);
+            while let Some(document) = cursor.try_next().await? {
+                bytes += document.as_bytes().len();
+                found.push(document);
+                if found.len() >= size || bytes >= BATCH_BYTES {
+                    let last = found.last().map(document_id);
+                    return Ok((last, found));
+                }
             }
-        }
-        Ok((None, found))
+            Ok((None, found))
+        })
+        .await
+    }
+
+    /// The number of documents of the next batch: at a rate, those of one second at most.
+    fn size_of_batch(&self, batches: &Batches) -> usize {
+        let rate = self.rate.load(Ordering::Relaxed);
+        let size = if rate > 0 {
+            batches.size.min(rate)
+        } else {
+            batches.size
+        };
+        usize::try_from(size).unwrap_or(1).max(1)
     }
 
     /// Changes the next documents.
@@ -533,12 +608,15 @@ impl Runner {
         let next = at.behind(&last, end);
         let write = GuardedWrite::Batch {
             change,
-            filter,
+            filter: filter.clone(),
             documents,
             progress: &next,
         };
         let began = Instant::now();
-        let changed = self.write(&write).await?;
+        let changed = match self.write(&write).await {
+            Ok(changed) => changed,
+            Err(error) => return Err(self.with_document(change, filter, error).await),
+        };
         let is_full_rate = self.rate.load(Ordering::Relaxed) == 0;
         batches.took(changed.took, began.elapsed(), is_full_rate);
         let number = i64::try_from(changed.documents).unwrap_or(i64::MAX);
@@ -580,7 +658,71 @@ impl Runner {
         })
     }
 
-    /// The documents that match, with the fields that something follows from.
+    /// The error of a pipeline that the server can't evaluate in a document, with that document, which is found by halves.
+    async fn with_document(&self, change: &CollectionChange, filter: Document, error: Error) -> Error {
+        let How::Pipeline(stages) = &change.how else {
+            return error;
+        };
+        if self.is_lost()
+            || !matches!(error.driver_error().and_then(error_code), Some(code) if code != VALIDATION)
+        {
+            return error;
+        }
+        match self.held(self.first_refused(change, stages, filter)).await {
+            Ok(Some((id, refused))) => Error::Step {
+                step: self.progress().step,
+                message: format!(
+                    "the server can't make the change \"{}\" in the document of `{}` with _id {id}: {}",
+                    change.words,
+                    change.collection,
+                    DriverText(&refused)
+                ),
+            },
+            // Another error than one of the expressions.
+            Ok(None) | Err(_) => error,
+        }
+    }
+
+    /// A document of which the server can't make what a pipeline says, and its error.
+    async fn first_refused(
+        &self,
+        change: &CollectionChange,
+        stages: &[Document],
+        filter: Document,
+    ) -> Result<Option<(Bson, mongodb::error::Error)>> {
+        let documents = self.odm.database().collection::<Document>(&change.collection);
+        let found = documents.find(filter).projection(doc! { "_id": 1 });
+        let found: Vec<Document> = found.selection_criteria(PRIMARY).await?.try_collect().await?;
+        let mut ids: Vec<Bson> = found.iter().filter_map(|one| one.get("_id").cloned()).collect();
+        let refusal = async |ids: &[Bson]| -> Result<Option<mongodb::error::Error>> {
+            let mut pipeline = vec![doc! { "$match": { "_id": { "$in": ids } } }];
+            pipeline.extend(stages.iter().cloned());
+            let made = async {
+                let mut made = documents.aggregate(pipeline).selection_criteria(PRIMARY).await?;
+                while made.advance().await? {}
+                Ok(())
+            };
+            match made.await {
+                Ok(()) => Ok(None),
+                Err(error) if error_code(&error).is_some() => Ok(Some(error)),
+                Err(error) => Err(error.into()),
+            }
+        };
+        let mut refused = refusal(&ids).await?;
+        while ids.len() > 1 && refused.is_some() {
+            let rest = ids.split_off(ids.len() / 2);
+            match refusal(&ids).await? {
+                Some(error) => refused = Some(error),
+                None => {
+                    ids = rest;
+                    refused = refusal(&ids).await?;
+                }
+            }
+        }
+        Ok(ids.pop().zip(refused))
+    }
+
+    /// The documents that match, with the fields that something follows from. They are stored for a process that goes on where this one ends.
     async fn before(
         &self,
         cx: &Cx<'_>,
@@ -593,8 +735,11 @@ impl Runner {
             .filter(|meta| reconcile::is_followed(graph, meta))
         {
             Some(meta) => {
-                cx.every(meta, filter.clone(), reconcile::needed_to_compare(graph, meta))
-                    .await
+                let fields = reconcile::followed_fields(graph, meta);
+                let before = cx.every(meta, filter.clone(), fields).await?;
+                lease::store_before(cx, &change.collection, &before).await?;
+                self.has_stored.store(true, Ordering::Relaxed);
+                Ok(before)
             }
             None => Ok(Vec::new()),
         }
@@ -659,7 +804,8 @@ impl Runner {
         update: &UpdateOf,
         past_validator: bool,
     ) -> Result<Changed> {
-        let mut updates = Vec::new();
+        let mut commands: Vec<Vec<Document>> = Vec::new();
+        let mut bytes = 0;
         for document in found {
             let read = Document::try_from(document.as_ref());
             let read = read.map_err(|error| Error::application(error.to_string()))?;
@@ -675,13 +821,47 @@ impl Runner {
                 change.violations.clone()
             };
             let which = all([doc! { "_id": document_id(document) }, guard]);
-            updates.push(doc! { "q": which, "u": modifications, "multi": false });
+            let one = doc! { "q": which, "u": modifications, "multi": false };
+            let size =
+                RawDocumentBuf::try_from(&one).map_err(|error| Error::application(error.to_string()))?;
+            bytes += size.as_bytes().len();
+            match commands.last_mut() {
+                Some(updates) if bytes <= COMMAND_BYTES => updates.push(one),
+                _ => {
+                    bytes = size.as_bytes().len();
+                    commands.push(vec![one]);
+                }
+            }
         }
-        if updates.is_empty() {
+        if commands.is_empty() {
             return Ok(Changed::default());
         }
         let ids: Vec<Bson> = found.iter().map(document_id).collect();
         let before = self.before(cx, change, &doc! { "_id": { "$in": ids } }).await?;
+        let (mut documents, mut rest) = (0, found);
+        for updates in commands {
+            let (own, later) = rest.split_at(updates.len().min(rest.len()));
+            rest = later;
+            documents += self
+                .send_updates(cx, change, own, updates, past_validator)
+                .await?;
+        }
+        Ok(Changed {
+            documents,
+            before,
+            ..Changed::default()
+        })
+    }
+
+    /// Sends the updates of these documents, and gives how many were changed.
+    async fn send_updates(
+        &self,
+        cx: &Cx<'_>,
+        change: &CollectionChange,
+        found: &[RawDocumentBuf],
+        updates: Vec<Document>,
+        past_validator: bool,
+    ) -> Result<u64> {
         let mut command = doc! { "update": &change.collection, "updates": updates, "ordered": true };
         if past_validator {
             command.insert("bypassDocumentValidation", true);
@@ -703,12 +883,7 @@ impl Runner {
         let modified = reply
             .get("nModified")
             .and_then(|n| n.as_i32().map(i64::from).or(n.as_i64()));
-        let documents = modified.and_then(|n| u64::try_from(n).ok()).unwrap_or_default();
-        Ok(Changed {
-            documents,
-            before,
-            ..Changed::default()
-        })
+        Ok(modified.and_then(|n| u64::try_from(n).ok()).unwrap_or_default())
     }
 
     /// The error of a document that the server refused in a command of updates.
@@ -751,24 +926,9 @@ impl Runner {
             return Ok(());
         }
         let trace = Trace::without_span();
-        let cx = Cx::new(&self.odm, None, &trace);
+        // Between two steps the documents are as no validator has it.
+        let cx = Cx::new(&self.odm, None, &trace).unvalidated();
         self.held(reconcile::follow_change(&cx, meta, before)).await
-    }
-
-    /// The same of all documents of a range, whose previous values are not known.
-    async fn follow_range(
-        &self,
-        meta: &'static DocumentMeta,
-        from: Option<&Bson>,
-        last: &Bson,
-    ) -> Result<()> {
-        if !reconcile::is_followed(self.odm.graph(), meta) {
-            return Ok(());
-        }
-        let trace = Trace::without_span();
-        let cx = Cx::new(&self.odm, None, &trace);
-        let ids = cx.every(meta, between_ids(from, last), doc! { "_id": 1 }).await?;
-        self.held(reconcile::follow_unknown(&cx, meta, &ids)).await
     }
 
     fn model(&self, collection: &str) -> Option<&'static DocumentMeta> {
@@ -793,7 +953,6 @@ impl Runner {
         let sample = self.samples(change, &change.violations, SAMPLES).await?;
         let at = StepProgress {
             pass: 0,
-            from: None,
             last: None,
             end: None,
             ..self.progress()
@@ -856,8 +1015,7 @@ impl Runner {
                 let Some(there) = beat_of(&self.odm, member).await else {
                     break;
                 };
-                let behind = beat.timestamp_millis().saturating_sub(there.timestamp_millis());
-                if u64::try_from(behind).is_ok_and(|behind| u128::from(behind) > LAG.as_millis()) {
+                if is_behind(beat, there) {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 } else {
                     break;
@@ -866,6 +1024,14 @@ impl Runner {
         }
         Ok(())
     }
+}
+
+/// Whether a member lags, given the heartbeat that was written and the one that the member has.
+fn is_behind(written: DateTime, there: DateTime) -> bool {
+    let behind = written
+        .timestamp_millis()
+        .saturating_sub(there.timestamp_millis());
+    u64::try_from(behind).is_ok_and(|behind| u128::from(behind) > LAG.as_millis())
 }
 
 /// The time of the last heartbeat that a member has, if it answers.
@@ -878,17 +1044,16 @@ async fn beat_of(odm: &Odm, member: &str) -> Option<DateTime> {
 pub(crate) async fn members(odm: &Odm) -> Result<Vec<String>> {
     let hello = odm.database().run_command(doc! { "hello": 1 }).await?;
     let primary = hello.get_str("primary").unwrap_or_default();
-    let hosts = hello
-        .get_array("hosts")
+    // Members that can't become primary are not among `hosts`.
+    let all = ["hosts", "passives"]
         .into_iter()
+        .filter_map(|name| hello.get_array(name).ok());
+    let hosts = all
         .flatten()
-        .filter_map(Bson::as_str);
-    let mut members = Vec::new();
-    for host in hosts.filter(|host| *host != primary) {
-        if beat_of(odm, host).await.is_some() {
-            members.push(host.to_owned());
-        }
-    }
+        .filter_map(Bson::as_str)
+        .filter(|host| *host != primary);
+    let asked = hosts.map(|host| async move { beat_of(odm, host).await.map(|_| host.to_owned()) });
+    let members: Vec<String> = join_all(asked).await.into_iter().flatten().collect();
     Ok(members)
 }
 
@@ -900,7 +1065,6 @@ impl StepProgress {
     fn behind(&self, last: &Bson, end: &Bson) -> StepProgress {
         let is_end = last == end;
         StepProgress {
-            from: self.last.clone(),
             last: Some(last.clone()),
             end: Some(end.clone()).filter(|_| !is_end),
             ..self.clone()
@@ -1022,6 +1186,15 @@ mod tests {
     }
 
     #[test]
+    fn a_member_lags_that_has_a_heartbeat_of_more_than_two_seconds_before() {
+        let at = DateTime::from_millis;
+        assert!(!is_behind(at(9_000), at(9_000)) && !is_behind(at(9_000), at(7_000)));
+        assert!(is_behind(at(9_001), at(7_000)) && is_behind(at(9_000), DateTime::MIN));
+        // It has a later one than was read before.
+        assert!(!is_behind(at(9_000), at(20_000)));
+    }
+
+    #[test]
     fn the_last_batch_of_a_pass_ends_it() {
         let at = StepProgress {
             last: Some(5.into()),
@@ -1029,10 +1202,7 @@ mod tests {
             ..StepProgress::default()
         };
         let middle = at.behind(&7.into(), &9.into());
-        assert_eq!(
-            (middle.from, middle.last, middle.end),
-            (Some(5.into()), Some(7.into()), Some(9.into()))
-        );
+        assert_eq!((middle.last, middle.end), (Some(7.into()), Some(9.into())));
         let end = at.behind(&9.into(), &9.into());
         assert_eq!((end.last, end.end), (Some(9.into()), None));
     }

@@ -1,6 +1,6 @@
 //! The methods that a step is written with: each is one change, described, counted, shown or made as the run demands.
 
-use super::change::FieldChange;
+use super::change::{FieldChange, NotInMemory};
 use super::lease::StepProgress;
 use super::planned::{PlannedChange, Sampled};
 use super::run::{self, CollectionChange, ForModels, How, Runner, UpdateOf, WorkOf};
@@ -17,6 +17,16 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The stages of an update: others, such as `$out`, write elsewhere, and a plan executes them.
+const UPDATE_STAGES: [&str; 6] = [
+    "$set",
+    "$addFields",
+    "$unset",
+    "$project",
+    "$replaceRoot",
+    "$replaceWith",
+];
+
 /// How many documents a plan shows of each change.
 const SAMPLE: i64 = 2;
 
@@ -28,8 +38,31 @@ pub(super) enum StepMode {
     Plan { odm: Odm, samples: bool },
     /// They are made.
     Run(Arc<Runner>),
-    /// They are made in documents in memory, by collection.
-    Memory(Mutex<HashMap<String, Vec<Document>>>),
+    /// They are made in documents in memory.
+    Memory(Mutex<Memory>),
+}
+
+/// Documents in memory.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// By collection.
+    pub(super) documents: HashMap<String, Vec<Document>>,
+    /// The changes that were left out, since a server alone makes them; `None` where one is an error.
+    pub(super) left_out: Option<Vec<String>>,
+}
+
+impl Memory {
+    /// Leaves a change out, if that is allowed.
+    fn leave_out(&mut self, words: String) -> Result<(), String> {
+        let words = format!("{words} is made by a server alone");
+        match &mut self.left_out {
+            Some(all) => {
+                all.push(words);
+                Ok(())
+            }
+            None => Err(words),
+        }
+    }
 }
 
 /// The argument of a step: its methods change the documents of a database.
@@ -73,9 +106,17 @@ struct StepChange {
 
 enum ChangeKind {
     Field(FieldChange),
-    Documents { violations: Document, how: How },
+    Documents {
+        violations: Document,
+        how: How,
+    },
     RenameCollection(String),
     DropCollection,
+    /// The index is dropped, or retired.
+    RemoveIndex {
+        name: String,
+        retires: bool,
+    },
     Models(ForModels),
 }
 
@@ -94,10 +135,10 @@ impl Step {
         self.changes.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn into_memory(self) -> HashMap<String, Vec<Document>> {
+    pub(super) fn into_memory(self) -> Memory {
         match self.mode {
-            StepMode::Memory(documents) => documents.into_inner().unwrap_or_else(PoisonError::into_inner),
-            _ => HashMap::new(),
+            StepMode::Memory(memory) => memory.into_inner().unwrap_or_else(PoisonError::into_inner),
+            _ => Memory::default(),
         }
     }
 
@@ -149,8 +190,8 @@ impl Step {
     /// Fills the copies, subsets, computed fields, summaries, links and unique values that documents lack: [`Odm::backfill`], which does not
     /// wait for processes that have read older declarations.
     ///
-    /// The models are those of today, so this is made when the last step of the list has made its other changes, whichever step asks for it:
-    /// first [`forget`](Step::forget), then this, then [`declare`](Step::declare). When a step is taken back, nothing is filled.
+    /// The models are those of today, so this is made once when the last step of the list has made its other changes, whichever of the open steps
+    /// asks for it: first [`forget`](Step::forget), then this, then [`declare`](Step::declare). When a step is taken back, nothing is filled.
     ///
     /// # Errors
     /// As [`Odm::backfill`].
@@ -165,6 +206,15 @@ impl Step {
     /// As [`Odm::apply`] and [`Odm::sync`].
     pub async fn declare(&self) -> Result<()> {
         self.of_models(ForModels::Declare).await
+    }
+
+    /// The same as [`declare`](Step::declare), where an index may be dropped before it is built anew, since the server takes one of them:
+    /// [`Plan::in_window`](crate::Plan::in_window). Queries scan the collection meanwhile, so run the step when they may.
+    ///
+    /// # Errors
+    /// As [`declare`](Step::declare).
+    pub async fn declare_in_window(&self) -> Result<()> {
+        self.of_models(ForModels::DeclareInWindow).await
     }
 
     /// Removes the stored declarations of copies and references that the models don't declare any more: [`Odm::forget_copies`]. No program that
@@ -225,11 +275,9 @@ impl Step {
                 Ok(())
             }
             StepMode::Run(runner) => self.run(runner, change).boxed().await,
-            StepMode::Memory(documents) => {
-                let mut documents = documents.lock().unwrap_or_else(PoisonError::into_inner);
-                change
-                    .apply(&mut documents)
-                    .map_err(|message| self.error(message))
+            StepMode::Memory(memory) => {
+                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                change.apply(&mut memory).map_err(|message| self.error(message))
             }
         }
     }
@@ -287,6 +335,11 @@ impl Step {
                 runner.held(async { Ok(dropped.drop().await?) }).await?;
                 runner.confirm().await
             }
+            ChangeKind::RemoveIndex { name, retires } => {
+                let removed = crate::schema::remove_index(odm, &change.collection, &name, retires);
+                runner.held(removed).await?;
+                runner.confirm().await
+            }
             // The run makes changes about the models when the last step of the list has ended.
             ChangeKind::Models(_) | ChangeKind::Field(_) | ChangeKind::Documents { .. } => Ok(()),
         }
@@ -342,7 +395,9 @@ impl StepChange {
                         Some(documents.estimated_document_count().await?)
                     }
                     ChangeKind::Models(models) => Some(models.count(odm).await?),
-                    ChangeKind::Field(_) | ChangeKind::Documents { .. } => None,
+                    ChangeKind::RemoveIndex { .. } | ChangeKind::Field(_) | ChangeKind::Documents { .. } => {
+                        None
+                    }
                 };
                 return Ok(planned);
             }
@@ -395,11 +450,20 @@ impl StepChange {
     }
 
     /// Makes it in memory.
-    fn apply(self, documents: &mut HashMap<String, Vec<Document>>) -> Result<(), String> {
+    fn apply(self, memory: &mut Memory) -> Result<(), String> {
+        let documents = &mut memory.documents;
         match self.kind {
             ChangeKind::Field(change) => {
-                let mut all = documents.get_mut(&self.collection).into_iter().flatten();
-                all.try_for_each(|document| change.apply(document))
+                for document in documents.get_mut(&self.collection).into_iter().flatten() {
+                    match change.apply(document) {
+                        Ok(()) => {}
+                        Err(NotInMemory::Failed(words)) => return Err(words),
+                        Err(NotInMemory::ByServer(expression)) => {
+                            return memory.leave_out(format!("{expression} of `{}`", self.collection));
+                        }
+                    }
+                }
+                Ok(())
             }
             ChangeKind::Documents {
                 how: How::Each(update),
@@ -411,30 +475,26 @@ impl StepChange {
                     };
                     // Samples that are no documents of the old shape don't need it.
                     match update(&raw) {
-                        Ok(UpdateModifications::Document(update)) => {
-                            *document = updated(document, &update).ok_or_else(|| {
-                                format!(
-                                    "the update {update} of `{}` is made by a server alone",
-                                    self.collection
-                                )
-                            })?;
-                        }
-                        Ok(_) => {
-                            return Err(format!(
-                                "a pipeline of `{}` is made by a server alone",
-                                self.collection
-                            ));
-                        }
+                        Ok(UpdateModifications::Document(update)) => match updated(document, &update) {
+                            Some(updated) => *document = updated,
+                            None => {
+                                let words = format!("the update {update} of `{}`", self.collection);
+                                return memory.leave_out(words);
+                            }
+                        },
+                        Ok(_) => return memory.leave_out(format!("a pipeline of `{}`", self.collection)),
                         Err(Error::Decode { .. }) => {}
                         Err(error) => return Err(error.to_string()),
                     }
                 }
                 Ok(())
             }
-            ChangeKind::Documents { .. } => Err(format!(
-                "`{}`: {} is made by a server alone",
-                self.collection, self.words
-            )),
+            ChangeKind::Documents { .. } if documents.get(&self.collection).is_none_or(Vec::is_empty) => {
+                Ok(())
+            }
+            ChangeKind::Documents { .. } => {
+                memory.leave_out(format!("`{}`: {}", self.collection, self.words))
+            }
             ChangeKind::RenameCollection(to) => {
                 if let Some(all) = documents.remove(&self.collection) {
                     documents.entry(to).or_default().extend(all);
@@ -445,7 +505,7 @@ impl StepChange {
                 documents.remove(&self.collection);
                 Ok(())
             }
-            ChangeKind::Models(_) => Ok(()),
+            ChangeKind::RemoveIndex { .. } | ChangeKind::Models(_) => Ok(()),
         }
     }
 }
@@ -500,6 +560,15 @@ impl<'s> StepCollection<'s> {
         if all.iter().any(|path| *path == "_id" || path.starts_with("_id.")) {
             return Err(self.step.error(format!(
                 "the `_id` of `{}` can't be changed: insert documents with the new one and delete the others in `each(…).run(…)`",
+                self.name
+            )));
+        }
+        if let [from, to] = all.as_slice()
+            && (to.starts_with(&format!("{from}.")) || from.starts_with(&format!("{to}.")))
+        {
+            return Err(self.step.error(format!(
+                "`{from}` of `{}` can't be moved to `{to}`: one of them is in the other. Set the outer field as a whole, by `update(…)` with a \
+                 pipeline or by `each(…).update(…)`",
                 self.name
             )));
         }
@@ -606,7 +675,8 @@ impl<'s> StepCollection<'s> {
     /// ```
     ///
     /// # Errors
-    /// As [`add`](StepCollection::add). Where the expression fails, the error of the server: `$convert` has `onError`.
+    /// As [`add`](StepCollection::add). Where the expression fails, [`Error::Step`] with the document and the server's reason: `$convert` has
+    /// `onError`.
     ///
     /// # Cost
     /// As [`add`](StepCollection::add).
@@ -624,6 +694,56 @@ impl<'s> StepCollection<'s> {
         .await
     }
 
+    /// Drops an index by its name, where it is there and no model declares it. Queries that it served scan the collection.
+    ///
+    /// ```
+    /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    /// step.collection("people").drop_index("email_1").await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Errors of the server.
+    ///
+    /// # Cost
+    /// Two round trips, and two for the lease.
+    pub async fn drop_index(&self, name: impl Into<String>) -> Result<()> {
+        let name = name.into();
+        self.remove_index(format!("drop the index `{name}`"), name, false)
+            .await
+    }
+
+    /// Has an index dropped that no model declares any more, when it is not used: programs of the version before may use it still.
+    /// From now on, [`Plan::replace`](crate::Plan::replace) treats it as a superseded index: hidden when no member has used it for 7 days, and
+    /// dropped 7 days later. An index that keeps duplicates out, or deletes documents, does so until then: [`drop_index`](Self::drop_index)
+    /// drops it at once, and so does this in a collection without a model.
+    ///
+    /// ```
+    /// # async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+    /// step.collection("articles").retire_index("author_1").await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Errors of the server.
+    ///
+    /// # Cost
+    /// Three round trips, one for each further member of the replica set, and two for the lease.
+    pub async fn retire_index(&self, name: impl Into<String>) -> Result<()> {
+        let name = name.into();
+        self.remove_index(format!("drop the index `{name}` when it is not used"), name, true)
+            .await
+    }
+
+    async fn remove_index(&self, words: String, name: String, retires: bool) -> Result<()> {
+        let change = StepChange {
+            collection: self.name.clone(),
+            words,
+            kind: ChangeKind::RemoveIndex { name, retires },
+        };
+        self.step.make(change).await
+    }
+
     /// Updates the documents that match by a pipeline of the server. An updated document may not match any more.
     ///
     /// ```
@@ -639,7 +759,7 @@ impl<'s> StepCollection<'s> {
     /// ```
     ///
     /// # Errors
-    /// As [`add`](StepCollection::add).
+    /// As [`add`](StepCollection::add); [`Error::Step`] for a stage that is none of an update.
     ///
     /// # Cost
     /// As [`add`](StepCollection::add).
@@ -649,6 +769,15 @@ impl<'s> StepCollection<'s> {
         pipeline: impl IntoIterator<Item = Document>,
     ) -> Result<()> {
         let (violations, stages) = (violations.into(), pipeline.into_iter().collect::<Vec<_>>());
+        let is_of_update =
+            |stage: &&Document| stage.keys().all(|name| UPDATE_STAGES.contains(&name.as_str()));
+        if let Some(other) = stages.iter().find(|stage| !is_of_update(stage)) {
+            return Err(self.step.error(format!(
+                "{other} is no stage of an update of `{}`: these are {}",
+                self.name,
+                UPDATE_STAGES.join(", ")
+            )));
+        }
         self.step
             .make(StepChange {
                 collection: self.name.clone(),

@@ -2,8 +2,8 @@
 
 use super::existing;
 use super::kind;
-use super::plan::{AT_ONCE, Change, Plan, to_backfill};
-use super::replace::{self, ReplaceFailure, ReplaceWay, RetireStep, Superseded};
+use super::plan::{AT_ONCE, Change, Plan, declared_indexes, to_backfill};
+use super::replace::{self, ReplaceFailure, ReplaceWay, Superseded};
 use super::shard::{self, ShardRefusal};
 use super::validator::IMAGES;
 use crate::model::document::{Action, Level};
@@ -306,19 +306,13 @@ impl Odm {
                     Ok(false)
                 }
                 Change::ReplaceIndex { index, .. } => self.replace_index(plan, collection, index).await,
-                Change::RetireIndex { index, by, step, .. } => {
-                    let superseded = Superseded {
-                        collection,
-                        index: index.clone(),
-                        by: by.clone(),
-                        hidden: *step == RetireStep::Watch && plan.is_hidden(collection, index),
-                    };
-                    let done = replace::retire(self, &superseded, *step).await;
-                    match done {
+                Change::RetireIndex { index, step, .. } => match plan.superseded(collection, index) {
+                    None => Ok(false),
+                    Some(superseded) => match replace::retire(self, superseded, *step).await {
                         Ok(done) => Ok(done),
                         Err(e) => Err(not_replaced(db, plan, collection, index, e).await),
-                    }
-                }
+                    },
+                },
                 Change::Conflict { .. } => Ok(false),
             };
             match outcome {
@@ -371,8 +365,9 @@ impl Odm {
             let superseded = Superseded {
                 collection,
                 index: index.to_owned(),
-                by: replacement.index.name.clone(),
+                by: Some(replacement.index.name.clone()),
                 hidden: false,
+                if_retired: None,
             };
             replace::watch(self, &superseded).await?;
         }
@@ -453,6 +448,37 @@ async fn not_replaced(
     }
 }
 
+/// Drops an index that no model declares, or notes that it is to be dropped when it is not used. One that a model declares stays: the step may be
+/// older than the declaration.
+///
+/// # Errors
+/// Errors of the server.
+pub(crate) async fn remove_index(odm: &Odm, collection: &str, index: &str, retires: bool) -> Result<()> {
+    let db = odm.database();
+    let name = |index: &Document| index.get_str("name").unwrap_or_default().to_owned();
+    let there = existing::indexes(db, collection).await?;
+    let Some(there) = there.iter().find(|there| name(there) == index) else {
+        return Ok(());
+    };
+    let mut models = odm.models().iter();
+    let model = models.find(|model| model.meta.collection == collection);
+    if let Some(model) = model {
+        let declared = declared_indexes(model.meta, odm.graph()).map_err(Error::application)?;
+        if declared
+            .iter()
+            .any(|(declared, _)| replace::is_of(index, &name(declared)))
+        {
+            tracing::info!(target: "odm", collection, index, "the index is declared, and stays");
+            return Ok(());
+        }
+    }
+    match model.filter(|_| retires) {
+        Some(model) => replace::watch(odm, &Superseded::undeclared(model.meta.collection, there)).await,
+        // No plan looks at a collection without a model.
+        None => replace::drop_at_once(db, collection, index).await,
+    }
+}
+
 fn violated(collection: &'static str, change: String, violations: existing::Violations) -> Error {
     Error::ExistingDocuments {
         collection,
@@ -478,7 +504,8 @@ fn refuse(plan: &Plan) -> Result<()> {
             return Err(Error::SchemaConflict {
                 collection,
                 what: format!(
-                    "the index `{index}` is replaced in a window alone, `Plan::in_window`: {words}"
+                    "the index `{index}` is replaced in a window alone, by `Plan::in_window` or a step with `declare_in_window`: \
+                     {words}"
                 ),
             });
         }

@@ -40,6 +40,7 @@ mod words;
 
 pub use crate::model::document::{Action as ValidationAction, Level as ValidationLevel, Validation};
 pub use apply::Applied;
+pub(crate) use apply::remove_index;
 pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;

@@ -268,15 +268,16 @@ pub enum Change {
         /// Of a unique index: the documents with the same values.
         violations: Option<Violations>,
     },
-    /// An index that another one has superseded is hidden, or dropped. A plan has this only after [`Plan::replace`]: before, it is a note.
+    /// An index that another one has superseded, or that a step has retired, is hidden, or dropped. A plan has this only after
+    /// [`Plan::replace`]: before, it is a note.
     #[non_exhaustive]
     RetireIndex {
         /// The collection.
         collection: &'static str,
         /// The index's name.
         index: String,
-        /// The name of the one that has superseded it.
-        by: String,
+        /// The name of the one that has superseded it; `None` where a step has retired it, since no model declares it any more.
+        by: Option<String>,
         /// The step that is made now.
         step: RetireStep,
         /// Why, in words.
@@ -766,10 +767,10 @@ impl Plan {
             .map(|planned| &planned.replacement)
     }
 
-    /// Whether a superseded index is hidden.
-    pub(super) fn is_hidden(&self, collection: &str, index: &str) -> bool {
+    /// An index that is to be dropped.
+    pub(super) fn superseded(&self, collection: &str, index: &str) -> Option<&Superseded> {
         let mut retiring = self.retiring.iter().map(|retiring| &retiring.superseded);
-        retiring.any(|one| one.collection == collection && one.index == index && one.hidden)
+        retiring.find(|one| one.collection == collection && one.index == index)
     }
 
     /// The change that `replace()` makes of a validator that documents violate.
@@ -872,8 +873,8 @@ impl Odm {
     /// collection with new ones costs one. Each field that has a default costs one, in which the server reads the collection, to
     /// count the documents that lack it, and so does each field that the validator has under another name; [`sync`](Odm::sync) does not
     /// count them. Each key with `unique(global)` whose values are not claimed yet costs one, in which the server reads the collection.
-    /// Each collection with declared search or vector indexes costs one. Superseded indexes ([`Plan::replace`]) cost one, and each collection that
-    /// has any two more and one for each further member; a validator that allows a previous shape one, in which the server reads the
+    /// Each collection with declared search or vector indexes costs one. Superseded and undeclared indexes ([`Plan::replace`]) cost one, and each collection that
+    /// has any to drop two more and one for each further member; a validator that allows a previous shape one, in which the server reads the
     /// collection. On a sharded cluster two more read its catalog.
     pub fn plan(&self) -> action::Action<Plan> {
         let odm = self.clone();
@@ -1457,6 +1458,9 @@ impl Odm {
                 ));
             }
             look.notes.push(note);
+            let kept = look.kept(index);
+            look.superseded
+                .push((Superseded::undeclared(look.collection, index), kept));
         }
         Ok(())
     }
@@ -1570,7 +1574,6 @@ struct Look {
 ///
 /// # Errors
 /// What the declarations contradict each other in, and whatever the filter of a partial index fails with.
-#[cfg(feature = "cli")]
 pub(crate) fn declared_indexes(
     meta: &'static DocumentMeta,
     graph: &Graph,
@@ -1633,28 +1636,34 @@ impl Look {
         let others = Superseded::all(self.collection, index, name, existing);
         if there.get_bool("hidden").unwrap_or(false) {
             self.hidden(name);
-            if !others.is_empty() {
-                let again = Superseded {
-                    collection: self.collection,
-                    index: name.to_owned(),
-                    by: name.to_owned(),
-                    hidden: true,
-                };
-                self.superseded.push((again, None));
-            }
+            let again = Superseded {
+                collection: self.collection,
+                index: name.to_owned(),
+                by: Some(name.to_owned()),
+                hidden: true,
+                if_retired: others
+                    .is_empty()
+                    .then(|| there.get_document("key").cloned().unwrap_or_default()),
+            };
+            self.superseded.push((again, None));
         }
         for other in others {
             let listed = existing
                 .iter()
                 .find(|listed| listed.get_str("name").is_ok_and(|name| name == other.index));
-            let kept = match listed.map_or(Serves::No, |listed| self.shard_key.served_by(listed)) {
-                Serves::No => None,
-                Serves::Yes => Some("it is kept as the index of the shard key".to_owned()),
-                Serves::Unknown => Some(format!(
-                    "it is kept: it may be the index of the shard key, and {UNREAD}"
-                )),
-            };
+            let kept = listed.and_then(|listed| self.kept(listed));
             self.superseded.push((other, kept));
+        }
+    }
+
+    /// Why an index is never dropped.
+    fn kept(&self, index: &Document) -> Option<String> {
+        match self.shard_key.served_by(index) {
+            Serves::No => None,
+            Serves::Yes => Some("it is kept as the index of the shard key".to_owned()),
+            Serves::Unknown => Some(format!(
+                "it is kept: it may be the index of the shard key, and {UNREAD}"
+            )),
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Nothing is stored beside what the server knows of an index, but for one document a superseded index in `_odm_indexes`: since when it was
 //! not used, by what each member had counted then, and since when it is hidden. That one index has superseded another is told by
-//! their names: the library names an index that it builds beside another one `NAME~12345678`, after a hash of its specification.
+//! their names: the library names an index that it builds beside another one `NAME~12345678`, after a hash of its specification. Of an index
+//! that no model declares any more, the document says that a step has retired it.
 
 use super::existing;
 use super::index::{Fit, Index};
@@ -88,6 +89,10 @@ fn flag(index: &Document, name: &str) -> bool {
 
 fn name(index: &Document) -> &str {
     index.get_str("name").unwrap_or_default()
+}
+
+fn key(index: &Document) -> Document {
+    index.get_document("key").cloned().unwrap_or_default()
 }
 
 /// The name of the declared index that the library built this one for: without the hash, where it has one.
@@ -391,9 +396,11 @@ async fn run(db: &Database, mut command: Document) -> mongodb::error::Result<Doc
 pub(super) struct Superseded {
     pub collection: &'static str,
     pub index: String,
-    /// The name of the declared one.
-    pub by: String,
+    /// The name of the declared one; `None` where the index is not declared any more.
+    pub by: Option<String>,
     pub hidden: bool,
+    /// Where it is one only if a step has retired it: its key.
+    pub if_retired: Option<Document>,
 }
 
 impl Superseded {
@@ -410,10 +417,22 @@ impl Superseded {
         let superseded = others.map(|there| Superseded {
             collection,
             index: name(there).to_owned(),
-            by: by.to_owned(),
+            by: Some(by.to_owned()),
             hidden: flag(there, "hidden"),
+            if_retired: None,
         });
         superseded.collect()
+    }
+
+    /// An index that is not declared: it is retired if a step has said so.
+    pub fn undeclared(collection: &'static str, there: &Document) -> Superseded {
+        Superseded {
+            collection,
+            index: name(there).to_owned(),
+            by: None,
+            hidden: flag(there, "hidden"),
+            if_retired: Some(key(there)),
+        }
     }
 
     fn id(&self) -> Document {
@@ -428,6 +447,8 @@ pub(super) struct Watched {
     at: DateTime,
     members: BTreeMap<String, Count>,
     hidden: Option<DateTime>,
+    /// The key of an index that a step has retired: no model declares it any more.
+    retired: Option<Document>,
 }
 
 impl Watched {
@@ -438,6 +459,7 @@ impl Watched {
             .collect();
         let mut stored = doc! { "at": self.at, "members": members };
         stored.extend(self.hidden.map(|hidden| ("hidden".to_owned(), hidden.into())));
+        stored.extend(self.retired.clone().map(|key| ("retired".to_owned(), key.into())));
         stored
     }
 
@@ -453,6 +475,7 @@ impl Watched {
             at: *stored.get_datetime("at").ok()?,
             members: members.filter_map(count).collect(),
             hidden: stored.get_datetime("hidden").ok().copied(),
+            retired: stored.get_document("retired").ok().cloned(),
         })
     }
 
@@ -478,14 +501,25 @@ pub(super) struct Retiring {
 }
 
 impl Retiring {
-    /// Reads the notes and uses of superseded indexes: one round trip for what is stored, and those of [`Usage::read`] for each collection.
-    pub async fn read(odm: &crate::Odm, all: Vec<(Superseded, Option<String>)>) -> Result<Vec<Retiring>> {
+    /// Reads the notes and uses of superseded indexes, and of those among the undeclared ones that a step has retired: one round trip for what is
+    /// stored, and those of [`Usage::read`] for each collection.
+    pub async fn read(odm: &crate::Odm, mut all: Vec<(Superseded, Option<String>)>) -> Result<Vec<Retiring>> {
         if all.is_empty() {
             return Ok(Vec::new());
         }
         let ids: Vec<Document> = all.iter().map(|(one, _)| one.id()).collect();
         let find = doc! { "find": INDEXES, "filter": { "_id": { "$in": ids } } };
         let stored = existing::rows_of(odm.database(), &find).await?;
+        let watched_of = |superseded: &Superseded| {
+            let id = superseded.id();
+            let mut stored = stored.iter();
+            let stored = stored.find(|one| one.get_document("_id").is_ok_and(|one| *one == id));
+            stored.and_then(Watched::read)
+        };
+        all.retain(|(one, _)| {
+            one.if_retired.is_none()
+                || watched_of(one).is_some_and(|watched| watched.retired == one.if_retired)
+        });
         let can_hide = odm.server().await?.max_wire_version() >= HIDDEN;
         let mut usages: BTreeMap<&str, Usage> = BTreeMap::new();
         for (one, _) in &all {
@@ -494,13 +528,9 @@ impl Retiring {
             }
         }
         let retiring = all.into_iter().map(|(superseded, kept)| {
-            let id = superseded.id();
-            let stored = stored
-                .iter()
-                .find(|one| one.get_document("_id").is_ok_and(|one| *one == id));
             let usage = usages.get(superseded.collection).cloned();
             Retiring {
-                watched: stored.and_then(Watched::read),
+                watched: watched_of(&superseded),
                 usage: usage.unwrap_or_else(|| Usage::unknown("nothing was read".to_owned())),
                 superseded,
                 can_hide,
@@ -513,16 +543,17 @@ impl Retiring {
     /// The next step, if it is due, with the finding and the time of later steps in words.
     pub fn next(&self, wait: Duration) -> (Option<RetireStep>, String) {
         let Superseded { index, by, .. } = &self.superseded;
-        if index == by {
+        if by.as_ref() == Some(index) {
             let words =
                 format!("the index `{index}` is the declared one again, and is to be shown to queries again");
             return (Some(RetireStep::Unhide), words);
         }
         let (step, words) = self.due(wait);
-        (
-            step,
-            format!("the index `{index}` is superseded by `{by}`; {words}"),
-        )
+        let is = match by {
+            Some(by) => format!("is superseded by `{by}`"),
+            None => "is not declared any more".to_owned(),
+        };
+        (step, format!("the index `{index}` {is}; {words}"))
     }
 
     fn due(&self, wait: Duration) -> (Option<RetireStep>, String) {
@@ -617,13 +648,14 @@ pub(super) async fn retire(
     };
     // Nothing is hidden or dropped unless the index that stands for it is there.
     let existing = existing::indexes(db, collection).await?;
-    let by = existing.iter().find(|there| name(there) == superseded.by);
     let removes = matches!(step, RetireStep::Hide | RetireStep::Drop);
-    if removes && by.is_none_or(|by| flag(by, "hidden")) {
-        return Err(ReplaceFailure::Stale(format!(
-            "the index `{}` is not there, or hidden",
-            superseded.by
-        )));
+    if let Some(by) = superseded.by.as_ref().filter(|_| removes) {
+        let there = existing.iter().find(|there| name(there) == by);
+        if there.is_none_or(|there| flag(there, "hidden")) {
+            return Err(ReplaceFailure::Stale(format!(
+                "the index `{by}` is not there, or hidden"
+            )));
+        }
     }
     match step {
         RetireStep::Watch => watch(odm, superseded).await?,
@@ -637,9 +669,9 @@ pub(super) async fn retire(
         }
         RetireStep::Drop | RetireStep::Unhide => {
             run(db, retirement(superseded, step)).await.map_err(refused)?;
-            let forget =
-                doc! { "delete": INDEXES, "deletes": [{ "q": { "_id": superseded.id() }, "limit": 1 }] };
-            run(db, forget).await.map_err(ReplaceFailure::Refused)?;
+            run(db, forget(superseded.id()))
+                .await
+                .map_err(ReplaceFailure::Refused)?;
         }
     }
     Ok(true)
@@ -664,6 +696,7 @@ pub(super) async fn watch(odm: &crate::Odm, superseded: &Superseded) -> Result<(
         at: usage.now,
         hidden: superseded.hidden.then_some(usage.now),
         members: usage.counts.get(&superseded.index).cloned().unwrap_or_default(),
+        retired: superseded.if_retired.clone(),
     };
     let update = doc! {
         "update": INDEXES,
@@ -671,6 +704,19 @@ pub(super) async fn watch(odm: &crate::Odm, superseded: &Superseded) -> Result<(
     };
     let done = run(odm.database(), update).await;
     Ok(done.map(drop)?)
+}
+
+/// Drops an index, and removes its note.
+pub(super) async fn drop_at_once(db: &Database, collection: &str, index: &str) -> Result<()> {
+    run(db, doc! { "dropIndexes": collection, "index": index }).await?;
+    let id = doc! { "collection": collection, "index": index };
+    run(db, forget(id)).await?;
+    Ok(())
+}
+
+/// The command that removes the note of an index.
+fn forget(id: Document) -> Document {
+    doc! { "delete": INDEXES, "deletes": [{ "q": { "_id": id }, "limit": 1 }] }
 }
 
 #[cfg(test)]

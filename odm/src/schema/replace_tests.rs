@@ -160,8 +160,9 @@ fn hidden_and_dropped() {
     let superseded = Superseded {
         collection: "people",
         index: "a_1".to_owned(),
-        by: "a_1~0011aaff".to_owned(),
+        by: Some("a_1~0011aaff".to_owned()),
         hidden: false,
+        if_retired: None,
     };
     let hide = |hidden: bool| doc! { "collMod": "people", "index": { "name": "a_1", "hidden": hidden } };
     assert_eq!(retirement(&superseded, RetireStep::Hide), hide(true));
@@ -247,8 +248,9 @@ fn retiring(hidden: bool, watched: Option<Watched>, now: i64, members: &[(&str, 
         superseded: Superseded {
             collection: "people",
             index: "a_1".to_owned(),
-            by: "a_1~0123abcd".to_owned(),
+            by: Some("a_1~0123abcd".to_owned()),
             hidden,
+            if_retired: None,
         },
         watched,
         usage: Usage {
@@ -266,6 +268,7 @@ fn watched(day: i64, members: &[(&str, i64, i64)], hidden: Option<i64>) -> Optio
         at: at(day),
         members: counts(members),
         hidden: hidden.map(at),
+        retired: None,
     })
 }
 
@@ -335,7 +338,7 @@ fn what_is_unknown_is_not_hidden() {
     assert_eq!(kept.next(RETIRE_AFTER).0, None);
     // One that is declared again is shown.
     let mut again = retiring(true, None, 99, since);
-    again.superseded.by = "a_1".to_owned();
+    again.superseded.by = Some("a_1".to_owned());
     assert_eq!(again.next(RETIRE_AFTER).0, Some(RetireStep::Unhide));
 }
 

@@ -9,6 +9,7 @@ use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::ClientSession;
+use mongodb::bson::Document;
 use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
 use std::time::{Duration, Instant};
 
@@ -42,13 +43,38 @@ where
     F: Fn(Session) -> Fut,
     Fut: Future<Output = Result<R>>,
 {
-    let mut run = Run::new(odm, trace).await?;
-    loop {
-        let session = run.begin().await?;
-        if let Some(result) = run.commit_or_abort(WITHIN.scope((), work(session)).await).await? {
-            return Ok(result);
+    Run::new(odm, trace).await?.until_done(work).await
+}
+
+/// A session for several transactions, one after the other: by its id, another process ends the one that is open.
+pub(crate) struct OneSession(Run);
+
+impl OneSession {
+    /// # Errors
+    /// Where the server has no transactions.
+    pub(crate) async fn new(odm: &Odm) -> Result<OneSession> {
+        Ok(OneSession(Run::new(odm, None).await?))
+    }
+
+    /// The id by which the server knows it.
+    pub(crate) async fn id(&self) -> Document {
+        self.0.session.lock_to_end().await.id().clone()
+    }
+
+    /// As [`transaction`].
+    pub(crate) async fn transaction<R, F, Fut>(&mut self, trace: &Trace, work: F) -> Result<R>
+    where
+        F: Fn(Session) -> Fut,
+        Fut: Future<Output = Result<R>>,
+    {
+        let run = &mut self.0;
+        // The future of the one before may have been dropped.
+        if run.is_open {
+            run.abort().await;
         }
-        run.pause().await;
+        run.trace = Some(trace.clone());
+        (run.started, run.pause, run.races) = (Instant::now(), FIRST_PAUSE, 0);
+        run.until_done(work).await
     }
 }
 
@@ -263,6 +289,21 @@ impl Run {
             Ok(self.session.clone())
         }
         .boxed()
+    }
+
+    async fn until_done<R, F, Fut>(&mut self, work: F) -> Result<R>
+    where
+        F: Fn(Session) -> Fut,
+        Fut: Future<Output = Result<R>>,
+    {
+        loop {
+            let session = self.begin().await?;
+            let made = WITHIN.scope((), work(session)).await;
+            if let Some(result) = self.commit_or_abort(made).await? {
+                return Ok(result);
+            }
+            self.pause().await;
+        }
     }
 
     /// Commits the transaction, or rolls it back after the error of its work. Without a result it is to be run again.

@@ -613,7 +613,7 @@ pub(crate) fn is_followed(graph: &Graph, meta: &DocumentMeta) -> bool {
 }
 
 /// Repairs what a change of documents has left stale that was made without the rules, given as they were with the
-/// [fields that are compared](needed_to_compare). Those that are as they were are left out.
+/// [fields from which something follows](followed_fields). Those that are as they were are left out.
 ///
 /// # Errors
 /// As [`repair`].
@@ -625,11 +625,7 @@ pub(crate) async fn follow_change(
     let graph = cx.odm.graph();
     let ids: Vec<Bson> = before.iter().map(document_id).collect();
     let now = cx
-        .every(
-            meta,
-            doc! { "_id": { "$in": ids } },
-            needed_to_compare(graph, meta),
-        )
+        .every(meta, doc! { "_id": { "$in": ids } }, followed_fields(graph, meta))
         .await?;
     let now: HashMap<Key, RawDocumentBuf> = now
         .into_iter()
@@ -646,31 +642,6 @@ pub(crate) async fn follow_change(
         ByOthers {
             before,
             ..ByOthers::of(graph, meta, keys)
-        },
-    )
-    .await
-}
-
-/// The same of documents of which it is not known what they were.
-///
-/// # Errors
-/// As [`repair`].
-pub(crate) async fn follow_unknown(
-    cx: &Cx<'_>,
-    meta: &'static DocumentMeta,
-    documents: &[RawDocumentBuf],
-) -> Result<()> {
-    let graph = cx.odm.graph();
-    let keys = documents
-        .iter()
-        .map(|document| Key::of_bson(&document_id(document)));
-    let lost = graph.derived_from(meta).next().is_some();
-    repair(
-        cx,
-        meta,
-        ByOthers {
-            lost,
-            ..ByOthers::of(graph, meta, keys.collect())
         },
     )
     .await
@@ -815,7 +786,31 @@ fn is_counted(event: &Event) -> bool {
     })
 }
 
-pub(crate) fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {
+/// The fields from which something follows, in other documents or in the document itself.
+pub(crate) fn followed_fields(graph: &Graph, meta: &'static DocumentMeta) -> Document {
+    let mut fields = needed_to_compare(graph, meta);
+    let links = graph.outgoing(meta).filter(|edge| edge.is_two_way());
+    fields.extend(links.map(|edge| (edge.path.to_string(), Bson::Int32(1))));
+    // Items with copies are compared as a whole.
+    for (name, projected) in Summaries::for_model(meta)
+        .into_iter()
+        .flat_map(|summary| summary.projection())
+    {
+        fields.entry(name).or_insert(projected);
+    }
+    // A projection has no field within another one.
+    let names: Vec<String> = fields.keys().cloned().collect();
+    let is_within = |name: &str| {
+        let mut outer = names.iter();
+        outer.any(|outer| {
+            name.strip_prefix(outer.as_str())
+                .is_some_and(|rest| rest.starts_with('.'))
+        })
+    };
+    fields.into_iter().filter(|(name, _)| !is_within(name)).collect()
+}
+
+fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {
     let mut fields = needed(graph, meta);
     for edge in graph.copying(meta) {
         fields.extend(Copies { edge }.projection());

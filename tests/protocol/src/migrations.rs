@@ -1,13 +1,13 @@
 //! Runs of steps: a lease that is written with each batch, the progress, and what follows in other documents.
 //!
-//! Two documents, each of which is a batch, and a copy of each elsewhere. The first step adds a field, where it is missing; the second one
-//! removes it. Two processes run both steps, the time of a lease may end at any moment, which includes a process that is suspended and goes
+//! Two documents, each of which is a batch, a copy of each elsewhere, and for each value of the field the number of documents with it, as of
+//! children by their parent. The first step adds a field, where it is missing; the second one removes it. Two processes run both steps, the time of a lease may end at any moment, which includes a process that is suspended and goes
 //! on when another one has done the rest, and a program of the version before inserts a document behind the place where a pass is.
 //!
 //! A transaction reads what was committed when it began, and conflicts where another one has written the lease since.
 //!
-//! The steps in the code: `lease::take()`, `Runner::write()`, `Runner::passes()`, `Runner::follow()`, `Runner::follow_range()` in
-//! `migrate/run.rs`, and `Migrating::run_open()` in `migrate/records.rs`.
+//! The steps in the code: `lease::take()`, `Runner::write()`, `Runner::before()`, `Runner::passes()`, `Runner::follow()`,
+//! `Runner::follow_last_batch()` in `migrate/run.rs`, and `Migrating::run_open()` in `migrate/records.rs`.
 //!
 //! Left out: standalone servers, where a batch may be written twice, and the end after some passes.
 
@@ -26,8 +26,10 @@ enum Safeguard {
     Owner,
     /// `change` in `passes`: a step ends when no document needs it.
     CountAtEnd,
-    /// `follow_range`: a run begins with what follows from the last batch of the one before.
+    /// `follow_last_batch`: a run begins with what follows from the last batch of the one before.
     FollowedAtBegin,
+    /// `store_before` in `Runner::before`: a batch stores its documents as they were.
+    StoredBefore,
 }
 
 /// The field of a document.
@@ -70,6 +72,8 @@ enum At {
     Follows {
         step: u8,
         batch: usize,
+        /// The document as it was, if that is known.
+        before: Option<Field>,
     },
     /// Behind the last batch of a pass.
     Counts {
@@ -93,6 +97,10 @@ enum Process {
 struct State {
     documents: [Field; DOCUMENTS],
     copies: [Field; DOCUMENTS],
+    /// How many documents have each value of the field.
+    counts: [usize; 3],
+    /// The document of the last batch as it was.
+    before: Option<Field>,
     /// The process with the lease, and whether its time has not ended.
     owner: usize,
     is_held: bool,
@@ -151,6 +159,7 @@ impl Migrations {
                     batches if batches > 0 && !self.lacks(Safeguard::FollowedAtBegin) => At::Follows {
                         step: state.step,
                         batch: batches - 1,
+                        before: state.before,
                     },
                     batches => Migrations::next_of(state.step, batches),
                 }
@@ -173,13 +182,22 @@ impl Migrations {
                     if is_guarded {
                         self.write_lease(&mut next, process);
                     }
-                    next.documents[batch] = state.documents[batch].after(step);
+                    let before = state.documents[batch];
+                    next.documents[batch] = before.after(step);
+                    next.before = Some(before).filter(|_| !self.lacks(Safeguard::StoredBefore));
                     (next.step, next.batches) = (step, batch + 1);
-                    At::Follows { step, batch }
+                    At::Follows {
+                        step,
+                        batch,
+                        before: Some(before),
+                    }
                 }
             }
-            At::Follows { step, batch } => {
+            At::Follows { step, batch, before } => {
                 next.copies[batch] = state.documents[batch];
+                for value in before.into_iter().chain([state.documents[batch]]) {
+                    next.count(value);
+                }
                 Migrations::next_of(step, batch + 1)
             }
             At::Counts { step } => {
@@ -217,7 +235,10 @@ impl Migrations {
             (Process::Clock, _) if state.is_held => next.is_held = false,
             // Behind the pass of the first step.
             (Process::OldProgram, At::Start) if state.step == 0 && state.batches == 1 => {
+                let before = state.documents[0];
                 (next.documents[0], next.copies[0]) = (Field::Missing, Field::Missing);
+                next.count(before);
+                next.count(Field::Missing);
                 next.at[process] = At::Done;
             }
             _ => return None,
@@ -240,13 +261,19 @@ impl Migrations {
 }
 
 impl State {
+    /// Counts the documents with a value, as a repair of its parent does.
+    fn count(&mut self, value: Field) {
+        let documents = self.documents.iter();
+        self.counts[value as usize] = documents.filter(|document| **document == value).count();
+    }
+
     fn is_true(&self) -> bool {
-        self.documents == [Field::Removed; DOCUMENTS] && self.copies == self.documents
+        let is_copied = self.documents == [Field::Removed; DOCUMENTS] && self.copies == self.documents;
+        is_copied && self.counts == [0, 0, DOCUMENTS]
     }
 }
 
-const AT_THE_END: &str =
-    "after a crash and another run, all steps are applied, and every copy equals its source";
+const AT_THE_END: &str = "after a crash and another run, all steps are applied, every copy equals its source, and each value is counted";
 const STAYS: &str = "when all steps are applied, no process changes a document any more";
 
 impl Model for Migrations {
@@ -257,6 +284,8 @@ impl Model for Migrations {
         vec![State {
             documents: [Field::Missing; DOCUMENTS],
             copies: [Field::Missing; DOCUMENTS],
+            counts: [DOCUMENTS, 0, 0],
+            before: None,
             owner: usize::MAX,
             is_held: false,
             step: 0,
@@ -326,6 +355,11 @@ fn each_safeguard_of_a_run_is_needed() {
         (
             "what follows from the last batch of another run",
             Safeguard::FollowedAtBegin,
+            AT_THE_END,
+        ),
+        (
+            "the documents of the last batch as they were",
+            Safeguard::StoredBefore,
             AT_THE_END,
         ),
     ];

@@ -198,6 +198,41 @@ fn documents_with_ids_of_several_types_are_all_changed() {
     });
 }
 
+mod m0001_numbers {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        let things = step.collection("things");
+        things.retype("price", "int", doc! { "$toInt": "$$value" }).await
+    }
+}
+
+#[odm_tests::test]
+fn an_expression_that_fails_is_an_error_with_the_document() {
+    with_db(async |t| {
+        let things = (0..300).map(|id| doc! { "_id": id, "price": if id == 217 { "free" } else { "5" } });
+        t.db.collection::<Doc>("things")
+            .insert_many(things)
+            .await
+            .unwrap();
+        let steps = || odm::migrations![m0001_numbers];
+        let error = odm(&t).migrate(steps()).up().await.unwrap_err().to_string();
+        let expected = "the step `m0001_numbers`: the server can't make the change \"change the type of `price` to int by {";
+        assert!(error.starts_with(expected), "{error}");
+        assert!(
+            error.contains("in the document of `things` with _id 217: "),
+            "{error}"
+        );
+        let right = doc! { "$set": { "price": "7" } };
+        t.db.collection::<Doc>("things")
+            .update_one(doc! { "_id": 217 }, right)
+            .await
+            .unwrap();
+        odm(&t).migrate(steps()).up().await.unwrap();
+        assert_eq!(stored(&t, "things").await[217], doc! { "_id": 217, "price": 7 });
+    });
+}
+
 mod refused {
     use super::*;
 
@@ -217,6 +252,40 @@ mod refused {
         }
     }
 
+    mod m0001_into_itself {
+        use super::*;
+
+        pub async fn up(step: &Step) -> odm::Result<()> {
+            step.collection("things").rename("a", "a.b").await
+        }
+    }
+
+    mod m0001_out {
+        use super::*;
+
+        pub async fn up(step: &Step) -> odm::Result<()> {
+            let things = step.collection("things");
+            things.update(doc! {}, [doc! { "$out": "others" }]).await
+        }
+    }
+
+    #[odm_tests::test]
+    fn a_stage_that_writes_elsewhere_is_refused_before_a_plan_executes_it() {
+        with_db(async |t| {
+            let things = t.db.collection::<Doc>("things");
+            things.insert_one(doc! { "_id": 1 }).await.unwrap();
+            let error = odm(&t)
+                .migrate(odm::migrations![m0001_out])
+                .plan()
+                .await
+                .unwrap_err();
+            let expected = "the step `m0001_out`: { \"$out\": \"others\" } is no stage of an update of `things`: these are $set, ";
+            assert!(error.to_string().starts_with(expected), "{error}");
+            let names = t.db.list_collection_names().await.unwrap();
+            assert!(!names.contains(&"others".to_owned()), "{names:?}");
+        });
+    }
+
     mod m0001_out_of_an_array {
         use super::*;
 
@@ -231,12 +300,15 @@ mod refused {
         with_db(async |t| {
             let things = t.db.collection::<Doc>("things");
             let plain = [
+                doc! { "_id": 0, "b": { "m": 2 }, "n": null },
                 doc! { "_id": 1, "b": { "m": 1 } },
                 doc! { "_id": 2, "b": [{ "x": 1 }] },
             ];
             let through = [
                 doc! { "_id": 3, "b": [{ "x": 1 }, { "m": 1 }] },
                 doc! { "_id": 3, "b": { "m": 1 }, "n": [{ "p": 1 }] },
+                // Its value would be lost.
+                doc! { "_id": 3, "b": { "m": 1 }, "n": "a text" },
             ];
             let steps = || odm::migrations![m0001_out_of_an_array];
             for one in through {
@@ -249,7 +321,7 @@ mod refused {
                     "{status}"
                 );
                 let error = odm(&t).migrate(steps()).up().await.unwrap_err();
-                let expected = "`b.m` can't be moved to `n.o` where `b` or `n` is an array";
+                let expected = "`b.m` can't be moved to `n.o` where `b` or `n` is an array, or `n` a value that is no document";
                 assert!(error.to_string().contains(expected), "{error}");
                 assert!(error.to_string().contains("of `things` with _id 3"), "{error}");
                 assert_eq!(stored(&t, "things").await, all);
@@ -285,6 +357,17 @@ mod refused {
                 error
                     .to_string()
                     .contains("the `_id` of `things` can't be changed"),
+                "{error}"
+            );
+            let error = odm(&t)
+                .migrate(odm::migrations![m0001_into_itself])
+                .status()
+                .await
+                .unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains("`a` of `things` can't be moved to `a.b`: one of them is in the other"),
                 "{error}"
             );
         });

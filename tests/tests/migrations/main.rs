@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod blog;
+mod cookbook;
 mod fields;
 mod follow;
 mod records;

@@ -222,6 +222,149 @@ fn a_list_that_does_not_go_with_the_database_is_refused_in_words() {
         let older = odm(&t).migrate(migrations![m0001_slug]);
         assert!(older.up().await.unwrap().applied.is_empty());
         assert_eq!(older.status().await.unwrap().ahead, ["m0002_author"]);
+        // It takes nothing back beneath the step that it does not know.
+        let error = older.down().await.unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("the database has the step `m0002_author` behind those"),
+            "{error}"
+        );
+        let stored = articles(&t).await;
+        assert!(
+            stored.iter().all(|article| article.contains_key("slug")),
+            "{stored:?}"
+        );
+    });
+}
+
+/// The documents of a later version: with one more index in each.
+mod indexed {
+    use super::*;
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "articles")]
+    pub struct Article {
+        pub id: i32,
+        #[index]
+        pub autor: Option<String>,
+    }
+
+    pub mod later {
+        use super::*;
+
+        #[derive(Document, Clone, Debug, PartialEq)]
+        #[document(collection = "articles")]
+        pub struct Article {
+            pub id: i32,
+            #[index]
+            pub autor: Option<String>,
+            #[index]
+            pub text: String,
+        }
+    }
+}
+
+mod m0001_declared {
+    use super::*;
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        step.declare().await
+    }
+}
+
+async fn indexes(t: &TestDb) -> Vec<String> {
+    let mut names =
+        t.db.collection::<Doc>("articles")
+            .list_index_names()
+            .await
+            .unwrap();
+    names.sort();
+    names
+}
+
+#[odm_tests::test]
+fn changes_about_models_are_made_once_behind_the_last_step() {
+    with_db(async |t| {
+        with_articles(&t).await;
+        let version = |later: bool| {
+            let models = match later {
+                false => models![indexed::Article],
+                true => models![indexed::later::Article],
+            };
+            Odm::new(t.db.clone(), models).unwrap()
+        };
+        let steps = || migrations![m0001_declared, m0001_slug];
+        version(false)
+            .migrate(steps())
+            .to("m0001_declared")
+            .up()
+            .await
+            .unwrap();
+        assert_eq!(indexes(&t).await, ["_id_"]);
+        let status = version(false).migrate(steps()).status().await.unwrap();
+        let expected =
+            "\n  behind the last step: make collections, validators and indexes as they are declared";
+        assert!(status.to_string().contains(expected), "{status}");
+        // The second step is given up, so that the first one is the last.
+        version(false)
+            .migrate(migrations![m0001_declared])
+            .up()
+            .await
+            .unwrap();
+        assert_eq!(indexes(&t).await, ["_id_", "autor_1"]);
+        assert!(
+            version(false)
+                .migrate(migrations![m0001_declared])
+                .up()
+                .await
+                .unwrap()
+                .applied
+                .is_empty()
+        );
+        version(false).migrate(steps()).up().await.unwrap();
+        assert_eq!(indexes(&t).await, ["_id_", "autor_1"]);
+        // A later step that does not ask for it: programs of the version before may run.
+        let later = migrations![m0001_declared, m0001_slug, m0002_author];
+        version(true).migrate(later).up().await.unwrap();
+        assert_eq!(indexes(&t).await, ["_id_", "autor_1"]);
+        let again = migrations![m0001_declared, m0001_slug, m0002_author];
+        version(true)
+            .migrate(again)
+            .again("m0001_declared")
+            .up()
+            .await
+            .unwrap();
+        assert_eq!(indexes(&t).await, ["_id_", "autor_1", "text_1"]);
+    });
+}
+
+/// A user with the role `read` may execute them.
+#[odm_tests::test]
+fn the_status_and_the_plan_read_alone() {
+    with_db(async |t| {
+        with_articles(&t).await;
+        let steps = || migrations![m0001_slug, m0002_author, m0003_words, m0001_declared];
+        let odm = Odm::new(t.db.clone(), models![indexed::Article]).unwrap();
+        for is_applied in [false, true] {
+            t.commands.clear();
+            odm.migrate(steps()).status().await.unwrap();
+            odm.migrate(steps()).again("m0001_slug").plan().await.unwrap();
+            let reads = [
+                "find",
+                "aggregate",
+                "count",
+                "listCollections",
+                "listIndexes",
+                "hello",
+                "buildInfo",
+            ];
+            let sent = t.commands.take();
+            assert!(sent.iter().all(|name| reads.contains(&name.as_str())), "{sent:?}");
+            if !is_applied {
+                odm.migrate(steps()).up().await.unwrap();
+            }
+        }
     });
 }
 
@@ -266,6 +409,25 @@ fn a_step_is_applied_once_more_with_all_of_its_changes() {
             articles(&t).await[2],
             doc! { "_id": 3, "author": "Ann", "text": "", "slug": "" }
         );
+        // A later step may stand on it.
+        let both = odm(&t).migrate(migrations![m0001_two_changes, m0001_slug]);
+        both.up().await.unwrap();
+        let refused = both.again("m0001_two_changes").to("m0001_two_changes").up().await;
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("`m0001_slug` is applied and would be applied again"),
+            "{refused}"
+        );
+        t.db.collection::<Doc>("_odm_migrations")
+            .delete_one(doc! { "_id": "m0001_slug" })
+            .await
+            .unwrap();
+        // Not by a program that does not know what was applied behind it.
+        let newer = migrations![m0001_two_changes, m0003_words];
+        odm(&t).migrate(newer).up().await.unwrap();
+        let refused = migrating.again("m0001_two_changes").up().await.unwrap_err();
+        let expected = "the database has the step `m0003_words` behind those";
+        assert!(refused.to_string().contains(expected), "{refused}");
     });
 }
 
@@ -355,6 +517,18 @@ fn the_command_line_shows_applies_and_takes_back() {
             (0, &"applied".into()),
             "{json}"
         );
+        // A program of the version before writes one more.
+        let old = doc! { "_id": 3, "autor": "Ann", "text": "" };
+        t.db.collection::<Doc>("articles").insert_one(old).await.unwrap();
+        let (code, out, _) = run(&t, &["status", "--check"]).await;
+        assert_eq!(code, 0, "{out}");
+        let (code, out, _) = run(&t, &["status", "--check", "--again", "m0001_slug"]).await;
+        assert_eq!(code, 1, "{out}");
+        assert_eq!(out.matches(": 1 document to change").count(), 2, "{out}");
+        let (code, out, _) = run(&t, &["up", "--dry-run", "--again", "m0002_author"]).await;
+        assert_eq!((code, out.matches("after:").count()), (0, 1), "{out}");
+        let (_, out, _) = run(&t, &["up", "--again", "m0001_slug"]).await;
+        assert!(out.ends_with("\n2 documents changed\n"), "{out}");
         let (code, out, _) = run(&t, &["--rate", "500"]).await;
         assert_eq!((code, out.as_str()), (0, "the rate is 500 documents a second\n"));
         let (_, out, _) = run(&t, &["--rate", "default"]).await;
@@ -362,7 +536,7 @@ fn the_command_line_shows_applies_and_takes_back() {
         let (code, out, _) = run(&t, &["down", "--to", "m0001_slug"]).await;
         assert_eq!(
             (code, out.as_str()),
-            (0, "taken back m0002_author\n2 documents changed\n")
+            (0, "taken back m0002_author\n3 documents changed\n")
         );
         let (code, _, err) = run(&t, &["up", "--to", "m0009"]).await;
         assert_eq!(code, 2);

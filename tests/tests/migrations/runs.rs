@@ -294,6 +294,94 @@ async fn close(database: &str, cursors: Vec<i64>) {
     assert_eq!(reply.get_array("cursorsKilled").unwrap(), &closed);
 }
 
+/// At ten documents a second the run would take minutes.
+#[odm_tests::test]
+fn a_rate_is_taken_up_by_a_run_that_is_under_way() {
+    with_db(async |t| {
+        let odm = with_things(&t).await;
+        let migrating = odm.migrate(migrations![m0002_last]);
+        migrating.set_rate(Some(10)).await.unwrap();
+        let (told, mut progress) = tokio::sync::mpsc::unbounded_channel();
+        let run = migrating.clone().on_progress(move |step| drop(told.send(step)));
+        let run = tokio::spawn(async move { run.up().await });
+        let mut batches = Vec::new();
+        let mut before = 0;
+        while let Some(step) = progress.recv().await {
+            batches.push(step.documents - before);
+            before = step.documents;
+            if batches.len() == 3 {
+                migrating.set_rate(Some(0)).await.unwrap();
+            }
+        }
+        assert_eq!(run.await.unwrap().unwrap().documents, THINGS as u64);
+        assert!(batches.iter().take(3).all(|batch| *batch <= 10), "{batches:?}");
+        assert!(batches.iter().any(|batch| *batch > 100), "{batches:?}");
+    });
+}
+
+mod m0001_large {
+    use super::*;
+
+    #[derive(odm::Row)]
+    struct Old {
+        text: String,
+    }
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        let things = step.collection("things");
+        things
+            .each::<Old>(doc! { "done": { "$exists": false } })
+            .update(|old| Ok(doc! { "$set": { "text": old.text.to_uppercase(), "done": true } }))
+            .await
+    }
+}
+
+/// The documents as they were read and as they will be are more than a command may have.
+#[odm_tests::test]
+fn a_batch_of_large_documents_is_changed_whole() {
+    with_db(async |t| {
+        let things = t.db.collection::<Doc>("things");
+        for id in 0..9 {
+            let large = doc! { "_id": id, "text": "x".repeat(1 << 20) };
+            things.insert_one(large).await.unwrap();
+        }
+        let odm = Odm::new(t.db.clone(), []).unwrap();
+        odm.migrate(migrations![m0001_large]).up().await.unwrap();
+        let done = doc! { "done": true, "text": { "$gte": "X", "$lt": "Y" } };
+        assert_eq!(things.count_documents(done).await.unwrap(), 9);
+    });
+}
+
+mod m0001_other_values {
+    use super::*;
+    use std::sync::atomic::AtomicI64;
+
+    static CALLS: AtomicI64 = AtomicI64::new(0);
+
+    /// As with a time or a new id.
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        let value = CALLS.fetch_add(1, Ordering::Relaxed);
+        step.collection("things").add("at", value).await
+    }
+}
+
+#[odm_tests::test]
+fn a_step_with_other_values_in_each_run_is_refused_before_it_begins() {
+    with_db(async |t| {
+        let odm = with_things(&t).await;
+        let error = odm
+            .migrate(migrations![m0001_other_values])
+            .up()
+            .await
+            .unwrap_err();
+        let expected = "`m0001_other_values` has another change in each run: `things`: add `at` as ";
+        assert!(error.to_string().contains(expected), "{error}");
+        let things = t.db.collection::<Doc>("things");
+        let changed = things.count_documents(doc! { "at": { "$exists": true } }).await;
+        assert_eq!(changed.unwrap(), 0);
+    });
+}
+
 /// The same on a standalone server, where a batch may be written twice: this step does not count.
 mod m0001_harmless {
     use super::*;

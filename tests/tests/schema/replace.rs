@@ -467,6 +467,59 @@ fn the_way_back_shows_the_old_index_again() {
     });
 }
 
+mod m0001_name {
+    pub async fn up(step: &odm::migrate::Step) -> odm::Result<()> {
+        step.collection("people").retire_index("name_1").await
+    }
+}
+
+/// People without an index.
+mod unindexed {
+    use super::*;
+
+    #[derive(Document, Clone, Debug, PartialEq)]
+    #[document(collection = "people")]
+    pub struct Person {
+        pub id: i32,
+        pub name: String,
+    }
+}
+
+#[odm_tests::test]
+fn an_index_that_a_step_has_retired_is_hidden_and_dropped_or_shown_again() {
+    with_db(async |t| {
+        require_hidden_indexes(&t).await;
+        let old = odm::<people::plain::Person>(&t);
+        old.sync().await.unwrap();
+        let new = odm::<unindexed::Person>(&t);
+        let replaced = async |odm: &Odm| {
+            let plan = odm.plan().await.unwrap().replace().retire_after(Duration::ZERO);
+            odm.apply(&plan).await.unwrap();
+            plan
+        };
+        assert!(replaced(&new).await.is_empty(), "it may be another program's");
+        let migrating = new.migrate(odm::migrations![m0001_name]);
+        migrating.up().await.unwrap();
+        let plan = new.plan().await.unwrap();
+        let said = "`people`: the index `name_1` is not declared any more; not used since ";
+        assert!(plan.notes().iter().any(|note| note.starts_with(said)), "{plan}");
+        let people = t.db.collection::<Doc>("people");
+        let used = people.find(doc! { "name": "n3" });
+        let used = used.hint(odm::mongodb::options::Hint::Name("name_1".to_owned()));
+        assert!(!used.await.unwrap().advance().await.unwrap());
+        assert_eq!(steps(&replaced(&new).await), [RetireStep::Watch]);
+        assert_eq!(steps(&replaced(&new).await), [RetireStep::Hide]);
+        // The old program is deployed again.
+        assert_eq!(steps(&replaced(&old).await), [RetireStep::Unhide]);
+        assert_eq!(old.plan().await.unwrap().to_string(), "nothing to change");
+        migrating.again("m0001_name").up().await.unwrap();
+        assert_eq!(steps(&replaced(&new).await), [RetireStep::Hide]);
+        assert_eq!(steps(&replaced(&new).await), [RetireStep::Drop]);
+        assert_eq!(names(&t, "people").await, [""; 0]);
+        assert_eq!(new.plan().await.unwrap().to_string(), "nothing to change");
+    });
+}
+
 #[odm_tests::test]
 fn an_index_that_no_model_has_declared_is_left_alone() {
     with_db(async |t| {

@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 use super::failure::Failure;
+use crate::migrate::{Migrating, StepStatus};
 use crate::tools::edges::CopyKind;
 use crate::{Consistency, Odm};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -132,17 +133,21 @@ pub(super) enum MigrateCommand {
         /// Exit with 1 if a step is still to be applied, or can't be.
         #[arg(long)]
         check: bool,
+        #[command(flatten)]
+        chosen: ChosenSteps,
     },
     /// Show the same with a few documents before and after each change.
-    Plan,
+    Plan {
+        #[command(flatten)]
+        chosen: ChosenSteps,
+    },
     /// Apply the steps that are open. Where another process does so, wait for it.
     Up {
-        /// Apply this step as the last one.
-        #[arg(long, value_name = "STEP")]
-        to: Option<String>,
-        /// Apply this step and those behind it once more: for documents that a program of the version before has written since.
-        #[arg(long, value_name = "STEP")]
-        again: Option<String>,
+        /// Change nothing, and show the plan.
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        chosen: ChosenSteps,
     },
     /// Take back the step that was applied last.
     Down {
@@ -150,6 +155,31 @@ pub(super) enum MigrateCommand {
         #[arg(long, value_name = "STEP")]
         to: Option<String>,
     },
+}
+
+/// Which steps are meant.
+#[derive(Debug, Args)]
+pub(super) struct ChosenSteps {
+    /// This step is the last one.
+    #[arg(long, value_name = "STEP")]
+    to: Option<String>,
+    /// This step and those behind it once more: for documents that a program of the version before has written since.
+    #[arg(long, value_name = "STEP")]
+    again: Option<String>,
+}
+
+impl ChosenSteps {
+    /// The steps up to the last one.
+    pub(super) fn in_range<'s>(&self, steps: &'s [StepStatus]) -> impl Iterator<Item = &'s StepStatus> {
+        let last = steps.iter().position(|step| Some(&step.name) == self.to.as_ref());
+        steps.iter().take(last.map_or(steps.len(), |last| last + 1))
+    }
+
+    pub(super) fn of(&self, migrating: Migrating) -> Migrating {
+        let migrating = self.to.iter().fold(migrating, |migrating, to| migrating.to(to));
+        let again = self.again.iter();
+        again.fold(migrating, |migrating, again| migrating.again(again))
+    }
 }
 
 /// Where steps and snapshots are.

@@ -117,7 +117,7 @@ fn change(change: &Change) -> Value {
                 RetireStep::Drop => "drop",
                 RetireStep::Unhide => "unhide",
             };
-            object.insert("by".into(), by.as_str().into());
+            object.insert("by".into(), by.clone().into());
             object.insert("step".into(), step.into());
         }
         _ => {}
@@ -330,10 +330,14 @@ pub(super) fn migration_status(status: &MigrationStatus) -> Value {
                     .map_or(Value::Null, |after| bson(&after.into()));
                 json!({ "before": bson(&sample.before.clone().into()), "after": after })
             });
+            let impossible = change.impossible.as_ref();
+            let impossible =
+                impossible.map(|(documents, reason)| json!({ "documents": documents, "reason": reason }));
             json!({
                 "collection": change.collection,
                 "words": change.words,
                 "documents": change.documents,
+                "impossible": impossible,
                 "samples": samples.collect::<Vec<_>>(),
             })
         });

@@ -3,16 +3,16 @@
 use super::args::{MigrateCommand, Rate};
 use super::failure::{CLEAN, Failure, WRONG};
 use super::json;
-use super::progress::watched;
+use super::progress::{SoFar, watched};
 use super::streams::{CommandEnd, Streams};
-use crate::migrate::{Migrated, Migrating, Migrations, RunningStep};
+use crate::migrate::{Migrated, Migrating, Migrations, RunningStep, StepState, StepStatus};
 use crate::tools::snapshots::check::{ListedSteps, check};
 use crate::tools::snapshots::steps::new_step;
 use crate::{Odm, Result};
 use mongodb::bson::Document;
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a line tells how far a run is, where there is no bar.
@@ -28,11 +28,12 @@ impl ListedSteps for Migrations {
         after: usize,
         collection: &str,
         documents: Vec<Document>,
-    ) -> Result<Vec<Document>, String> {
+    ) -> (Result<Vec<Document>, String>, Vec<String>) {
         let of_collection = HashMap::from([(collection.to_owned(), documents)]);
-        let made = Migrations::in_memory(self, after + 1, of_collection)?;
+        let (made, left_out) = self.in_memory_as_far_as_possible(after + 1, of_collection);
         // A step may have renamed the collection.
-        Ok(made.into_values().flatten().collect())
+        let made = made.map(|made| made.into_values().flatten().collect());
+        (made, left_out)
     }
 }
 
@@ -76,50 +77,62 @@ pub(super) async fn execute(
             let status = migrating.status().await?;
             let text = match status.rate {
                 None => {
-                    "the rate is the default: a run rests for a quarter of the time that it works".to_owned()
+                    "the rate is the default: a run rests for an eighth of the time that it works".to_owned()
                 }
                 Some(0) => "the rate is full: a run does not rest".to_owned(),
                 Some(rate) => format!("the rate is {rate} documents a second"),
             };
             Ok(CommandEnd::new(CLEAN, text, json::migration_status(&status)))
         }
-        Some(MigrateCommand::Status { check }) => {
+        Some(MigrateCommand::Status { check, chosen }) => {
+            let migrating = chosen.of(migrating);
             let status = watched(streams.progress, "counting", None, migrating.status()).await?;
-            let is_wrong = status.open().next().is_some() || !status.problems.is_empty();
+            let is_wrong = !status.problems.is_empty() || chosen.in_range(&status.steps).any(is_to_do);
             let code = if *check && is_wrong { WRONG } else { CLEAN };
             Ok(CommandEnd::new(code, &status, json::migration_status(&status)))
         }
-        Some(MigrateCommand::Plan) => {
+        Some(
+            MigrateCommand::Plan { chosen }
+            | MigrateCommand::Up {
+                dry_run: true,
+                chosen,
+            },
+        ) => {
+            let migrating = chosen.of(migrating);
             let status = watched(streams.progress, "counting", None, migrating.plan()).await?;
             Ok(CommandEnd::new(CLEAN, &status, json::migration_status(&status)))
         }
-        Some(MigrateCommand::Up { to, again }) => {
-            let migrating = again
-                .iter()
-                .fold(migrating, |migrating, again| migrating.again(again));
-            run(migrating, to.as_deref(), false, streams).await
+        Some(MigrateCommand::Up { chosen, .. }) => run(chosen.of(migrating), false, streams).await,
+        Some(MigrateCommand::Down { to }) => {
+            let migrating = to.iter().fold(migrating, |migrating, to| migrating.to(to));
+            run(migrating, true, streams).await
         }
-        Some(MigrateCommand::Down { to }) => run(migrating, to.as_deref(), true, streams).await,
     }
 }
 
+/// Whether a step is to be applied, also again, or asks for something that is not made.
+fn is_to_do(step: &StepStatus) -> bool {
+    let is_needed = step.changes.iter().any(|change| change.documents > Some(0));
+    step.state != StepState::Applied || is_needed || !step.for_models.is_empty()
+}
+
 /// Applies steps, or takes them back, and shows how far that is.
-async fn run(
-    migrating: Migrating,
-    to: Option<&str>,
-    down: bool,
-    streams: &mut Streams<'_>,
-) -> Result<CommandEnd, Failure> {
-    let changed = Arc::new(AtomicU64::new(0));
+async fn run(migrating: Migrating, down: bool, streams: &mut Streams<'_>) -> Result<CommandEnd, Failure> {
+    let so_far = SoFar::default();
     let (told, mut steps) = tokio::sync::mpsc::unbounded_channel::<RunningStep>();
-    let seen = changed.clone();
-    let mut migrating = migrating.on_progress(move |step| {
-        seen.store(step.documents, Ordering::Relaxed);
+    let (seen, pass) = (so_far.clone(), Mutex::new(None));
+    let migrating = migrating.on_progress(move |step| {
+        let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
+        // A step has several changes, and each its passes: as many documents as before one, and those that it is to change.
+        let this = Some((step.name.clone(), step.change, step.pass));
+        if *pass != this {
+            *pass = this;
+            let total = step.documents.saturating_add(step.total);
+            seen.total.store(total, Ordering::Relaxed);
+        }
+        seen.documents.store(step.documents, Ordering::Relaxed);
         drop(told.send(step));
     });
-    if let Some(to) = to {
-        migrating = migrating.to(to);
-    }
     let work = async {
         if down {
             migrating.down().await
@@ -128,8 +141,7 @@ async fn run(
         }
     };
     let what = if down { "taking back" } else { "applying" };
-    let so_far = Some((changed, 0));
-    let mut work = std::pin::pin!(watched(streams.progress, what, so_far, work));
+    let mut work = std::pin::pin!(watched(streams.progress, what, Some(so_far), work));
     let mut last = Instant::now();
     let migrated: Migrated = loop {
         tokio::select! {

@@ -28,7 +28,7 @@
 //! | `recover` | applies the pending work of processes that ended | [`Odm::recover`] |
 //! | `backfill` | fills in copies, computed fields, bucket summaries and the other sides of two-way references in documents that are older than the declaration, and continues where it was interrupted; `--all` also those that were filled before, `--snapshots` also missing snapshots, from the current values of the sources; `--at-once` does not wait for processes that have read older declarations | [`Odm::backfill`], [`Backfilling::again`](crate::Backfilling::again), [`Backfilling::snapshots`](crate::Backfilling::snapshots), [`Backfilling::at_once`](crate::Backfilling::at_once) |
 //! | `forget` | removes the stored declarations of copies and references that the models don't declare any more; shows them and asks, unless `--yes` is given | [`Odm::forget_copies`] |
-//! | `migrate` | applies the steps from one version to the next: `status`, `plan`, `up`, `down`; `new NAME` writes the next one, with a snapshot of the models, and `check` compares models and snapshots, both without a server; `--rate N` changes how many documents a second a run changes at most, also one that is under way | [`Odm::migrate`] |
+//! | `migrate` | applies the steps from one version to the next: `status`, `plan`, `up`, `down`; `up --dry-run` is `plan`; `new NAME` writes the next one, with a snapshot of the models, and `check` compares models and snapshots, both without a server; `--rate N` changes how many documents a second a run changes at most, also one that is under way | [`Odm::migrate`] |
 //! | `edges` | draws the models: `--format text`, `mermaid` or `svg`, into a file with `--output` | [`Odm::edges`] |
 //!
 //! # Exit codes
@@ -60,7 +60,7 @@
 //! A change is `{ kind, collection, words }` with `kind` one of `create_collection`, `set_validator`, `create_index`,
 //! `change_ttl`, `set_pre_and_post_images`, `replace_index`, `retire_index`, `conflict`; `index` is the index's name, and `violations` is `{ count, sample }` where existing documents
 //! are in the way. The `way` of a replaced index is `in_place`, `beside`, `beside_then_dropped` or `window`; the `step` of one that the index
-//! `by` has superseded is `watch`, `hide`, `drop` or `unhide`. A reference of an audit is `{ collection, field, targets, checked, right, kept, dangling, one_sided,
+//! `by` has superseded, or a step has retired (`by` is null), is `watch`, `hide`, `drop` or `unhide`. A reference of an audit is `{ collection, field, targets, checked, right, kept, dangling, one_sided,
 //! repeated, over_bound, several_children, below_deleted, interrupted }`, where each of the last seven is `{ count, sample }` and
 //! each sample a pair: the id of the document, and what is wrong. The copies of an audit are `{ collection, fields, source, checked, wrong, share,
 //! stale }`, where `wrong` is how many of the checked ones differ, `share` is that of the right ones, from 0 to 1, and
@@ -74,7 +74,7 @@
 //! # Progress
 //!
 //! Where standard error is a terminal, a bar there shows how far `audit` and `repair` are, and of `backfill` how many
-//! documents it has read. Results go to standard output.
+//! documents it has read; of `migrate up` and `down`, how many documents of a step are changed. Results go to standard output.
 
 mod args;
 mod failure;
@@ -88,7 +88,7 @@ use crate::{Audit, Backfilled, Migrations, Odm, Recovered, Repaired};
 use args::{ChosenArguments, Cli, CliCommand, Format};
 use clap::Parser;
 use failure::{CLEAN, FAILED, Failure, WRONG};
-use progress::watched;
+use progress::{SoFar, watched};
 use std::ffi::OsString;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::process::ExitCode;
@@ -288,7 +288,7 @@ async fn execute(
                 backfilling = backfilling.snapshots();
             }
             // How many it will be depends on where an earlier one has stopped.
-            let so_far = Some((backfilling.read(), 0));
+            let so_far = Some(SoFar::new(backfilling.read(), 0));
             let (told, mut waits) = tokio::sync::mpsc::unbounded_channel();
             let backfilling = backfilling.on_wait(move |why| drop(told.send(why.to_string())));
             let mut filling_in =
@@ -386,7 +386,7 @@ async fn audit(
     if let Some(sample) = sample {
         auditing = auditing.sample(sample);
     }
-    let so_far = Some((auditing.read(), total));
+    let so_far = Some(SoFar::new(auditing.read(), total));
     Ok(watched(streams.progress, "reading", so_far, auditing).await?)
 }
 
@@ -431,7 +431,7 @@ async fn repair(
         }
         odm.repair(&audit)
     };
-    let so_far = Some((repairing.read(), total));
+    let so_far = Some(SoFar::new(repairing.read(), total));
     let repaired = watched(streams.progress, "repairing", so_far, repairing).await?;
     let code = if repaired.left.is_clean() { CLEAN } else { WRONG };
     Ok(CommandEnd::new(code, &repaired, json::repaired(&repaired)))

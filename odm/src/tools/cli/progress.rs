@@ -8,17 +8,33 @@ use std::time::Duration;
 /// How often the bar is drawn.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Executes `work`, with a progress bar if requested: of the documents read so far and their number, if both are known.
+/// How far work is: the number of documents that it has gone through, and how many there are; 0 while that is not known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SoFar {
+    pub(super) documents: Arc<AtomicU64>,
+    pub(super) total: Arc<AtomicU64>,
+}
+
+impl SoFar {
+    pub(super) fn new(documents: Arc<AtomicU64>, total: u64) -> SoFar {
+        SoFar {
+            documents,
+            total: Arc::new(AtomicU64::new(total)),
+        }
+    }
+}
+
+/// Executes `work`, with a progress bar if requested.
 pub(super) async fn watched<T>(
     wanted: bool,
     what: &'static str,
-    so_far: Option<(Arc<AtomicU64>, u64)>,
+    so_far: Option<SoFar>,
     work: impl IntoFuture<Output = T>,
 ) -> T {
     if !wanted {
         return work.await;
     }
-    let bar = bar(what, so_far.as_ref().map_or(0, |(_, total)| *total));
+    let bar = bar(what);
     let mut work = std::pin::pin!(work.into_future());
     loop {
         tokio::select! {
@@ -31,37 +47,34 @@ pub(super) async fn watched<T>(
     }
 }
 
-fn bar(what: &'static str, total: u64) -> ProgressBar {
-    let (bar, style) = match total {
-        0 => (
-            ProgressBar::no_length(),
-            "{spinner} {msg} {human_pos} [{elapsed}]",
-        ),
-        total => (
-            ProgressBar::new(total),
-            "{msg} [{bar:30}] {human_pos} of {human_len} documents [{elapsed}, {eta} left]",
-        ),
-    };
+fn bar(what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::no_length();
     bar.set_draw_target(ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template(style) {
-        bar.set_style(style);
-    }
+    set_style(&bar, "{spinner} {msg} {human_pos} [{elapsed}]");
     bar.with_message(what)
 }
 
-fn follow(bar: &ProgressBar, so_far: Option<&(Arc<AtomicU64>, u64)>) {
-    match so_far {
-        Some((read, _)) => {
-            let read = read.load(Ordering::Relaxed);
-            // A repair may go through the documents again, and others insert meanwhile.
-            if bar.length().is_some_and(|length| length < read) {
-                bar.set_length(read);
-            }
-            bar.set_position(read);
-            bar.tick();
-        }
-        None => bar.tick(),
+fn set_style(bar: &ProgressBar, style: &str) {
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
     }
+}
+
+fn follow(bar: &ProgressBar, so_far: Option<&SoFar>) {
+    if let Some(SoFar { documents, total }) = so_far {
+        let documents = documents.load(Ordering::Relaxed);
+        let total = total.load(Ordering::Relaxed);
+        if total > 0 {
+            if bar.length().is_none() {
+                let style = "{msg} [{bar:30}] {human_pos} of {human_len} documents [{elapsed}, {eta} left]";
+                set_style(bar, style);
+            }
+            // A repair may go through the documents again, and others insert meanwhile.
+            bar.set_length(total.max(documents));
+        }
+        bar.set_position(documents);
+    }
+    bar.tick();
 }
 
 #[cfg(test)]
@@ -70,14 +83,17 @@ mod tests {
 
     #[test]
     fn the_bar_grows_beyond_the_expected_number() {
-        let bar = bar("reading", 10);
+        let bar = bar("reading");
         bar.set_draw_target(ProgressDrawTarget::hidden());
-        let read = Arc::new(AtomicU64::new(7));
-        follow(&bar, Some(&(read.clone(), 10)));
-        assert_eq!((bar.position(), bar.length()), (7, Some(10)));
-        read.store(12, Ordering::Relaxed);
-        follow(&bar, Some(&(read, 10)));
-        assert_eq!((bar.position(), bar.length()), (12, Some(12)));
+        let read = SoFar::default();
+        follow(&bar, Some(&read));
+        assert_eq!((bar.position(), bar.length()), (0, None));
+        for (documents, total, length) in [(7, 10, 10), (12, 10, 12), (12, 20, 20)] {
+            read.documents.store(documents, Ordering::Relaxed);
+            read.total.store(total, Ordering::Relaxed);
+            follow(&bar, Some(&read));
+            assert_eq!((bar.position(), bar.length()), (documents, Some(length)));
+        }
     }
 
     #[tokio::test]

@@ -14,7 +14,8 @@ use std::path::Path;
 pub(crate) trait ListedSteps {
     /// Their names, in their order.
     fn names(&self) -> Vec<String>;
-    /// The documents of a collection, by its name then, after the steps behind the one at `after`.
+    /// The documents of a collection, by its name then, after the steps behind the one at `after`; and the changes that were left out, since a
+    /// server alone makes them.
     ///
     /// # Errors
     /// In words, with the step.
@@ -23,7 +24,7 @@ pub(crate) trait ListedSteps {
         after: usize,
         collection: &str,
         documents: Vec<Document>,
-    ) -> Result<Vec<Document>, String>;
+    ) -> (Result<Vec<Document>, String>, Vec<String>);
 }
 
 /// The result of `check`. Displayed as a line for each problem.
@@ -34,6 +35,9 @@ pub(crate) struct Checked {
     pub(crate) samples: usize,
     /// Those that only the steps behind their snapshot make readable.
     pub(crate) led_on: usize,
+    /// Those that can't be read without changes which a server alone makes, and one of these.
+    pub(crate) unchecked: usize,
+    pub(crate) by_server: Option<String>,
     /// The differences of today's models from the newest snapshot.
     pub(crate) diff: Diff,
     pub(crate) problems: Vec<Problem>,
@@ -106,6 +110,7 @@ impl Checked {
             "snapshots": self.snapshots,
             "samples": self.samples,
             "samples_by_steps": self.led_on,
+            "samples_unchecked": self.unchecked,
             "changes": self.diff.json(),
             "problems": problems.collect::<Vec<_>>(),
         })
@@ -119,11 +124,18 @@ impl fmt::Display for Checked {
                 f,
                 "the models are as the newest of {}, and read {}",
                 schema::plural(self.snapshots as u64, "snapshot"),
-                schema::plural(self.samples as u64, "document")
+                schema::plural((self.samples - self.unchecked) as u64, "document")
             )?;
-            return match self.led_on {
-                0 => Ok(()),
-                n => write!(f, ", {n} of them by the steps between"),
+            if self.led_on > 0 {
+                write!(f, ", {} of them by the steps between", self.led_on)?;
+            }
+            return match &self.by_server {
+                None => Ok(()),
+                Some(words) => write!(
+                    f,
+                    "\nnot checked: {} more, since {words}",
+                    schema::plural(self.unchecked as u64, "document")
+                ),
             };
         }
         let mut lines: Vec<String> = Vec::new();
@@ -287,11 +299,12 @@ impl Checked {
                 continue;
             };
             let documents = vec![sample.document.clone()];
-            let led_on = if at + 1 >= steps.names().len() {
-                Ok(documents)
+            let (led_on, left_out) = if at + 1 >= steps.names().len() {
+                (Ok(documents), Vec::new())
             } else {
                 steps.in_memory(at, &collection.name, documents)
             };
+            let by_server = left_out.into_iter().next();
             let read = led_on.and_then(|mut documents| {
                 let shape = today.collection(name);
                 documents
@@ -301,6 +314,10 @@ impl Checked {
             });
             match read {
                 Ok(()) => self.led_on += 1,
+                Err(_) if by_server.is_some() => {
+                    self.unchecked += 1;
+                    self.by_server = by_server;
+                }
                 Err(words) => self.problems.push(Problem::Sample {
                     step: snapshot.step.clone(),
                     collection: collection.name.clone(),

@@ -1036,7 +1036,7 @@ impl fmt::Display for Difference {
                 let is = from.as_ref().map(|one| one.is.as_str()).unwrap_or_default();
                 write!(
                     f,
-                    "`{collection}` no longer declares the index {is}: it stays until it is dropped"
+                    "`{collection}` no longer declares the index {is}: it stays until it is retired or dropped"
                 )
             }
             What::Validator { words } => {

@@ -1,7 +1,7 @@
 //! Writes the step from the newest snapshot in the folder `migrations/` to today's models, and the next snapshot.
 
 use super::diff::{Diff, Difference, What, is_addressable, is_in, is_nullable, is_optional, types};
-use super::{CollectionShape, FieldShape, Renamed, Snapshot, StoredSnapshot};
+use super::{CollectionShape, FieldShape, IndexOf, Renamed, Snapshot, StoredSnapshot};
 use crate::Odm;
 use mongodb::bson::Bson;
 use serde_json::{Value, json};
@@ -489,6 +489,8 @@ struct Draft {
 /// The statements about one collection.
 #[derive(Default)]
 struct Statements {
+    /// First: an index that keeps duplicates out would refuse what comes behind.
+    drops: Vec<String>,
     renames: Vec<String>,
     retypes: Vec<String>,
     adds: Vec<String>,
@@ -542,7 +544,13 @@ impl Draft {
             What::Declared { what, to, .. } => *what == "bucket" && to.is_some(),
             _ => false,
         });
-        let is_gone = |one: &Difference| matches!(&one.what, What::Copy { to: None, .. });
+        let had_copies = |name: &str| old.collection(name).is_some_and(|shape| !shape.copies.is_empty());
+        let is_gone = |one: &Difference| match &one.what {
+            What::Copy { to, .. } => to.is_none(),
+            What::CollectionRemoved => had_copies(&one.collection),
+            What::CollectionRenamed { from } => had_copies(from),
+            _ => false,
+        };
         if diff.differences.iter().any(is_gone) {
             draft.lines.push(step("forget", &[]));
         }
@@ -561,7 +569,7 @@ impl Draft {
         for difference in differences {
             self.difference(difference, after, renamed, &variable, &mut all);
         }
-        let calls = [&all.renames, &all.retypes, &all.adds, &all.removes];
+        let calls = [&all.drops, &all.renames, &all.retypes, &all.adds, &all.removes];
         if calls.iter().any(|calls| !calls.is_empty()) {
             self.lines.push(format!(
                 "    let {variable} = step.collection({});\n",
@@ -669,6 +677,21 @@ impl Draft {
                     _ => return,
                 };
                 all.by_hand.push(ByHand::from(format!("{difference}: {words}")));
+            }
+            // Of the server, and declared by the application.
+            What::Index { from: Some(from), to: None }
+                if from.spec.contains_key("key") && !from.name().starts_with("_odm") =>
+            {
+                let name = [quoted(from.name())];
+                let has_effect = ["unique", "expireAfterSeconds"].iter().any(|name| from.spec.contains_key(name));
+                match after.indexes.iter().find(|to| is_renamed(from, to)) {
+                    // Any name does for one that is declared without.
+                    Some(to) if to.name() == name_by_key(to) => {}
+                    // The server takes no second one.
+                    Some(_) => all.drops.push(method("drop_index", &name)),
+                    None if has_effect => all.drops.push(method("drop_index", &name)),
+                    None => all.removes.push(method("retire_index", &name)),
+                }
             }
             What::Copy { to: Some(to), .. } if to.consistency == "snapshot" => all.by_hand.push(ByHand::from(format!(
                 "`{}` of `{name}` is a snapshot, which documents that are there lack: fill it by `backfill --snapshots`, with today's \
@@ -827,6 +850,25 @@ impl Draft {
         );
         code
     }
+}
+
+/// Whether two indexes differ in their names alone.
+fn is_renamed(from: &IndexOf, to: &IndexOf) -> bool {
+    let unnamed = |index: &IndexOf| {
+        let mut spec = index.spec.clone();
+        spec.remove("name");
+        spec
+    };
+    unnamed(from) == unnamed(to)
+}
+
+/// The name of an index that is declared without one.
+fn name_by_key(index: &IndexOf) -> String {
+    let fields = index.spec.get_document("key").into_iter().flatten();
+    let fields: Vec<String> = fields
+        .map(|(path, direction)| format!("{path}_{}", direction.to_string().trim_matches('"')))
+        .collect();
+    fields.join("_")
 }
 
 /// Whether it stands in a field that may be missing: what is added to that would make it.

@@ -1,4 +1,4 @@
-//! From `m0001_first` to `m0002_email_and_slug`:
+//! From `m0002_titles` to `m0003_email_and_slug`:
 //!
 //! - `articles` has larger documents: without a bound (was at most 4554 bytes)
 //! - `articles.slug` is new: string, optional, "" where it is missing

@@ -1,4 +1,4 @@
-//! From `m0004_copies` to `m0005_languages`:
+//! From `m0008_names` to `m0009_languages`:
 //!
 //! - `articles.language` is new: string, optional, "en" where it is missing
 //! - `articles.title`: at most 200 long (was 100): wider

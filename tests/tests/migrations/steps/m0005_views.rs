@@ -1,4 +1,4 @@
-//! From `m0002_email_and_slug` to `m0003_views`:
+//! From `m0004_slugs` to `m0005_views`:
 //!
 //! - `articles.legacy` is no longer declared (was bool)
 //! - `articles.views` has another type: string (was int)
