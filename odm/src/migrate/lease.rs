@@ -15,6 +15,9 @@ use mongodb::options::{CollectionOptions, ReadConcern, ReturnDocument, Selection
 use std::future::IntoFuture;
 use std::time::Duration;
 
+/// The document with the sign that the process with the lease lives.
+const ALIVE: &str = "alive";
+
 /// Where steps and their progress are stored.
 pub(crate) const COLLECTION: &str = "_odm_migrations";
 
@@ -140,7 +143,9 @@ pub(crate) async fn take(
         None => "$$REMOVE".into(),
     };
     let runs = collection(odm);
-    let is_free = doc! { "_id": RUNNER, "$expr": { "$lte": ["$until", "$$NOW"] } };
+    // It may be that of this process, from an attempt whose reply was not awaited.
+    let is_over = doc! { "$expr": { "$lte": ["$until", "$$NOW"] } };
+    let is_free = doc! { "_id": RUNNER, "$or": [is_over, { "token": token }] };
     for _ in 0..2 {
         let taken = runs
             .find_one_and_update(is_free.clone(), lease(token, doc! { "session": session.clone() }))
@@ -165,12 +170,32 @@ pub(crate) async fn take(
 /// Ends the transaction of a process that was silent for longer than its lease.
 async fn end_last_transaction(odm: &Odm) -> Result<()> {
     let (state, is_held) = look(odm).await?;
-    if let Some(session) = state.session.filter(|_| !is_held) {
+    if let Some(session) = state.session.filter(|_| !is_held)
+        && !lives(odm).await?
+    {
         let admin = odm.database().client().database("admin");
         let ended = admin.run_command(doc! { "killSessions": [session] }).await;
         tracing::debug!(target: "odm", ?ended, "ended the transaction of a process that has ended");
     }
     Ok(())
+}
+
+/// Stores that the process with the lease lives, while its transaction keeps others from writing the lease. One round trip.
+pub(crate) async fn show_alive(odm: &Odm, token: ObjectId) -> Result<()> {
+    let set = vec![doc! { "$set": { "token": token, "at": "$$NOW" } }];
+    collection(odm)
+        .update_one(doc! { "_id": ALIVE }, set)
+        .upsert(true)
+        .await?;
+    Ok(())
+}
+
+/// Whether a process has shown within the time of a lease that it lives.
+async fn lives(odm: &Odm) -> Result<bool> {
+    let milliseconds = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
+    let until = doc! { "$add": [{ "$toLong": "$at" }, milliseconds] };
+    let is_recent = doc! { "_id": ALIVE, "$expr": { "$gt": [until, { "$toLong": "$$NOW" }] } };
+    Ok(collection(odm).find_one(is_recent).await?.is_some())
 }
 
 fn is_duplicate(error: &mongodb::error::Error) -> bool {
@@ -200,7 +225,7 @@ pub(crate) async fn write(
 
 /// Gives the lease back, so that another process does not wait for its end.
 pub(crate) async fn release(odm: &Odm, token: ObjectId) -> Result<()> {
-    let free = doc! { "$set": { "until": DateTime::from_millis(0) } };
+    let free = doc! { "$set": { "until": DateTime::from_millis(0) }, "$unset": { "session": "" } };
     collection(odm)
         .update_one(doc! { "_id": RUNNER, "token": token }, free)
         .await?;
@@ -332,9 +357,9 @@ pub(crate) async fn store_before(cx: &Cx<'_>, of: &str, before: &[RawDocumentBuf
 pub(crate) async fn stored_before(odm: &Odm) -> Result<Option<(String, Vec<RawDocumentBuf>)>> {
     let found = collection(odm)
         .find(doc! { "before": { "$exists": true } })
-        .sort(doc! { "part": 1 })
         .await?;
-    let found: Vec<Document> = found.try_collect().await?;
+    let mut found: Vec<Document> = found.try_collect().await?;
+    found.sort_by_key(|part| part.get_i64("part").unwrap_or_default());
     let Some(first) = found.first() else {
         return Ok(None);
     };

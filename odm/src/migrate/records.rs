@@ -17,6 +17,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+/// The session of a run; `None` on a standalone server.
+type RunnerSession = Option<Arc<tokio::sync::Mutex<OneSession>>>;
+
 /// Documents by the name of their collection.
 type DocumentsIn = HashMap<String, Vec<Document>>;
 
@@ -229,6 +232,8 @@ pub struct Migrated {
     pub applied: Vec<String>,
     /// The steps that it has taken back.
     pub taken_back: Vec<String>,
+    /// The changes about the models that were made behind the last step, in words.
+    pub for_models: Vec<String>,
     /// How many documents were changed in these steps.
     pub documents: u64,
 }
@@ -241,6 +246,8 @@ impl fmt::Display for Migrated {
             .map(|name| format!("applied {name}"))
             .collect();
         lines.extend(self.taken_back.iter().map(|name| format!("taken back {name}")));
+        let for_models = self.for_models.iter();
+        lines.extend(for_models.map(|change| format!("behind the last step: {change}")));
         if lines.is_empty() {
             return f.write_str("nothing to apply");
         }
@@ -397,8 +404,13 @@ fn compare(listed: &[(&str, Vec<String>)], stored: &[StoredStep]) -> (Vec<String
                 ));
             }
             Some(step) if step.is_done && step.changes != *changes => {
-                let gone = step.changes.iter().find(|change| !changes.contains(change));
-                let new = changes.iter().find(|change| !step.changes.contains(change));
+                let alike = step
+                    .changes
+                    .iter()
+                    .zip(changes)
+                    .take_while(|(then, now)| then == now);
+                let at = alike.count();
+                let (gone, new) = (step.changes.get(at), changes.get(at));
                 let or_none =
                     |change: Option<&String>| change.cloned().unwrap_or_else(|| "nothing".to_owned());
                 problems.push(format!(
@@ -729,6 +741,7 @@ impl Migrating {
             None => None,
         };
         let session = session.map(|session| Arc::new(tokio::sync::Mutex::new(session)));
+        let members = run::members(&self.odm).await?;
         loop {
             let Some(state) = lease::take(&self.odm, token, id.as_ref()).await? else {
                 if again.is_none() && self.next(&described, open).await?.is_none() {
@@ -739,7 +752,7 @@ impl Migrating {
             };
             let ended = self
                 .with_lease(
-                    (token, session.clone(), &state),
+                    (token, session.clone(), &state, members.clone()),
                     &described,
                     open,
                     &mut again,
@@ -759,17 +772,12 @@ impl Migrating {
     /// Applies the open steps while this process has the lease.
     async fn with_lease(
         &self,
-        (token, session, state): (
-            ObjectId,
-            Option<Arc<tokio::sync::Mutex<OneSession>>>,
-            &RunnerState,
-        ),
+        (token, session, state, members): (ObjectId, RunnerSession, &RunnerState, Vec<String>),
         described: &[(&'static str, Vec<String>)],
         open: OpenSteps,
         again: &mut Option<usize>,
         migrated: &mut Migrated,
     ) -> Result<RunEnd> {
-        let members = run::members(&self.odm).await?;
         self.odm.learn().await?;
         let told = self.told.clone();
         let runner = Arc::new(Runner::new(&self.odm, token, session, state, told, members));
@@ -869,7 +877,7 @@ impl Migrating {
         let mut is_first = true;
         while let Some(next) = self.next(described, open).await? {
             let NextStep::At(at) = next else {
-                return self.make_what_is_left(runner).await;
+                return self.make_what_is_left(runner, migrated).await;
             };
             let (Some(listed), Some((name, changes))) = (self.steps.steps.get(at), described.get(at)) else {
                 return Ok(());
@@ -956,7 +964,12 @@ impl Migrating {
                 &mut migrated.applied
             };
             names.push((*name).to_owned());
-            tracing::info!(target: "odm", step = name, documents, down, "a step is applied");
+            let done = if down {
+                "a step is taken back"
+            } else {
+                "a step is applied"
+            };
+            tracing::info!(target: "odm", step = name, documents, "{done}");
         }
         Ok(())
     }
@@ -964,12 +977,14 @@ impl Migrating {
 
 impl Migrating {
     /// Makes what applied steps ask for behind the last one: it has been taken back or out of the list, or is applied by `to` alone.
-    async fn make_what_is_left(&self, runner: &Runner) -> Result<()> {
+    async fn make_what_is_left(&self, runner: &Runner, migrated: &mut Migrated) -> Result<()> {
         let stored = lease::stored(&self.odm).await?;
         let earlier: Vec<String> = stored.into_iter().flat_map(|step| step.for_models).collect();
         runner.expects(earlier.iter());
         runner.follow_last_batch().await?;
-        make_for_models(runner, &earlier, &[]).await
+        make_for_models(runner, &earlier, &[]).await?;
+        migrated.for_models.extend(earlier);
+        Ok(())
     }
 }
 

@@ -107,6 +107,15 @@ pub(crate) struct CollectionChange {
     pub(crate) how: How,
 }
 
+/// What a process writes while its work lasts.
+#[derive(Clone, Copy)]
+enum Sign {
+    /// The lease.
+    Lease,
+    /// That it lives: its transaction has written the lease, so that nothing else can.
+    Alive,
+}
+
 /// A write that is made behind one of the lease.
 pub(crate) enum GuardedWrite<'w> {
     Mark {
@@ -361,7 +370,8 @@ impl Runner {
                 self.renew(&cx, Some(write.progress())).await?;
                 self.execute(&cx, write, past_validator).await
             };
-            session.lock().await.transaction(trace, work).await
+            let mut session = session.lock().await;
+            self.beside(Sign::Alive, session.transaction(trace, work)).await
         }
         .boxed()
     }
@@ -403,14 +413,39 @@ impl Runner {
 
     /// Executes work that lasts, while the lease is written in the background.
     pub(crate) async fn held<R>(&self, work: impl Future<Output = Result<R>>) -> Result<R> {
-        let trace = Trace::without_span();
-        let cx = Cx::new(&self.odm, None, &trace);
+        self.beside(Sign::Lease, work).await
+    }
+
+    /// Executes work while a sign of this process is written in the background. The work goes on meanwhile: the sign may wait for its
+    /// connection.
+    async fn beside<R>(&self, sign: Sign, work: impl Future<Output = Result<R>>) -> Result<R> {
         let mut work = std::pin::pin!(work);
         loop {
             let pause = tokio::time::sleep(LEASE / 3);
             tokio::select! {
                 done = &mut work => return done,
-                () = pause => self.renew(&cx, None).await?,
+                () = pause => {}
+            }
+            let mut written = std::pin::pin!(self.write_sign(sign));
+            tokio::select! {
+                done = &mut work => {
+                    // A lease that is lost is met by the next write.
+                    drop(written.await);
+                    return done;
+                }
+                written = &mut written => written?,
+            }
+        }
+    }
+
+    async fn write_sign(&self, sign: Sign) -> Result<()> {
+        match sign {
+            Sign::Lease => self.confirm().await,
+            Sign::Alive => {
+                if let Err(error) = lease::show_alive(&self.odm, self.token).await {
+                    tracing::debug!(target: "odm", %error, "the sign of a process could not be written");
+                }
+                Ok(())
             }
         }
     }
@@ -443,7 +478,7 @@ impl Runner {
         if !self.has_stored.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let Some((collection, before)) = lease::stored_before(&self.odm).await? else {
+        let Some((collection, before)) = self.held(lease::stored_before(&self.odm)).await? else {
             return Ok(());
         };
         let Some(meta) = self.model(&collection) else {
@@ -455,6 +490,10 @@ impl Runner {
 
     async fn passes(&self, change: &CollectionChange, meta: Option<&'static DocumentMeta>) -> Result<()> {
         let mut batches = Batches::default();
+        if let How::Work(_) = change.how {
+            // Each document may cost some round trips.
+            batches.size = SMALLEST_BATCH;
+        }
         loop {
             let mut at = self.progress();
             if at.end.is_none() {
@@ -615,7 +654,11 @@ impl Runner {
         let began = Instant::now();
         let changed = match self.write(&write).await {
             Ok(changed) => changed,
-            Err(error) => return Err(self.with_document(change, filter, error).await),
+            Err(error) => {
+                // Another process may have taken over, and ended the transaction.
+                self.confirm().await?;
+                return Err(self.with_document(change, filter, error).await);
+            }
         };
         let is_full_rate = self.rate.load(Ordering::Relaxed) == 0;
         batches.took(changed.took, began.elapsed(), is_full_rate);
@@ -961,10 +1004,11 @@ impl Runner {
         self.renew(&Cx::new(&self.odm, None, &trace), Some(&at)).await?;
         let ids: Vec<String> = sample.iter().map(Bson::to_string).collect();
         let documents = crate::schema::plural(left, "document");
+        let needs = if left == 1 { "needs" } else { "need" };
         Ok(Error::Step {
             step: at.step,
             message: format!(
-                "{documents} of `{}` still need the change \"{}\" after {PASSES} passes, among them _id {}: a program of the version before \
+                "{documents} of `{}` still {needs} the change \"{}\" after {PASSES} passes, among them _id {}: a program of the version before \
                  may write them, or the step leaves them as they are. Deploy the new version everywhere and run the steps again, which \
                  goes on here",
                 change.collection,

@@ -14,7 +14,7 @@ use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::UpdateModifications;
 use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The stages of an update: others, such as `$out`, write elsewhere, and a plan executes them.
@@ -85,6 +85,8 @@ pub struct Step {
     down: bool,
     mode: StepMode,
     position: AtomicI64,
+    /// Whether a change is being made.
+    is_busy: AtomicBool,
     /// The changes that were described or counted.
     changes: Mutex<Vec<PlannedChange>>,
 }
@@ -120,6 +122,15 @@ enum ChangeKind {
     Models(ForModels),
 }
 
+/// Ends with the change that is being made.
+struct Busy<'s>(&'s AtomicBool);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 impl Step {
     pub(super) fn new(name: &'static str, down: bool, mode: StepMode) -> Step {
         Step {
@@ -127,6 +138,7 @@ impl Step {
             down,
             mode,
             position: AtomicI64::new(0),
+            is_busy: AtomicBool::new(false),
             changes: Mutex::new(Vec::new()),
         }
     }
@@ -290,6 +302,10 @@ impl Step {
     }
 
     async fn run(&self, runner: &Arc<Runner>, change: StepChange) -> Result<()> {
+        if self.is_busy.swap(true, Ordering::Relaxed) {
+            return Err(self.error("its changes are made one after the other: await each before the next"));
+        }
+        let _busy = Busy(&self.is_busy);
         let position = self.position.fetch_add(1, Ordering::Relaxed);
         if runner.is_lost() {
             return Err(runner.lost());

@@ -456,10 +456,9 @@ async fn not_replaced(
 pub(crate) async fn remove_index(odm: &Odm, collection: &str, index: &str, retires: bool) -> Result<()> {
     let db = odm.database();
     let name = |index: &Document| index.get_str("name").unwrap_or_default().to_owned();
-    let there = existing::indexes(db, collection).await?;
-    let Some(there) = there.iter().find(|there| name(there) == index) else {
-        return Ok(());
-    };
+    // The library may have built it under another name.
+    let mut there = existing::indexes(db, collection).await?;
+    there.retain(|there| replace::is_of(&name(there), index));
     let mut models = odm.models().iter();
     let model = models.find(|model| model.meta.collection == collection);
     if let Some(model) = model {
@@ -472,11 +471,14 @@ pub(crate) async fn remove_index(odm: &Odm, collection: &str, index: &str, retir
             return Ok(());
         }
     }
-    match model.filter(|_| retires) {
-        Some(model) => replace::watch(odm, &Superseded::undeclared(model.meta.collection, there)).await,
-        // No plan looks at a collection without a model.
-        None => replace::drop_at_once(db, collection, index).await,
+    for there in &there {
+        match model.filter(|_| retires) {
+            Some(model) => replace::watch(odm, &Superseded::undeclared(model.meta.collection, there)).await?,
+            // No plan looks at a collection without a model.
+            None => replace::drop_at_once(db, collection, &name(there)).await?,
+        }
     }
+    Ok(())
 }
 
 fn violated(collection: &'static str, change: String, violations: existing::Violations) -> Error {

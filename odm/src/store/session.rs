@@ -100,8 +100,12 @@ pub(crate) trait AfterCommit: Any + Send {
 
 impl Session {
     pub(crate) fn new(session: ClientSession, tasks: &Tasks) -> Session {
+        Session::of(Arc::new(Mutex::new(session)), tasks)
+    }
+
+    fn of(session: Arc<Mutex<ClientSession>>, tasks: &Tasks) -> Session {
         Session(Arc::new(SessionInner {
-            session: Arc::new(Mutex::new(session)),
+            session,
             turn: Mutex::default(),
             compared: Mutex::default(),
             state: std::sync::Mutex::default(),
@@ -111,6 +115,12 @@ impl Session {
             routes: Arc::new(Routes::of_transaction()),
             background: Background::here(tasks),
         }))
+    }
+
+    /// The same session of the driver for a further transaction: what has this one sends no command any more.
+    pub(crate) fn renewed(&self, tasks: &Tasks) -> Session {
+        self.close();
+        Session::of(self.0.session.clone(), tasks)
     }
 
     /// The shard keys of the documents that the operations of the transaction have met.

@@ -72,6 +72,7 @@ impl OneSession {
         if run.is_open {
             run.abort().await;
         }
+        run.session = run.session.renewed(run.odm.tasks());
         run.trace = Some(trace.clone());
         (run.started, run.pause, run.races) = (Instant::now(), FIRST_PAUSE, 0);
         run.until_done(work).await

@@ -380,6 +380,7 @@ pub(super) fn migrated(migrated: &Migrated) -> Value {
     json!({
         "applied": migrated.applied,
         "taken_back": migrated.taken_back,
+        "for_models": migrated.for_models,
         "documents": migrated.documents,
     })
 }
