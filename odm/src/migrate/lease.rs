@@ -29,7 +29,7 @@ const STORED_BYTES: usize = 8 << 20;
 
 /// How long the lease is tried to be taken: the transaction of a process that was killed in it keeps others from writing the lease, for a
 /// minute by default.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a process may be silent until another one takes over.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);

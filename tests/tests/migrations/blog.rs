@@ -305,7 +305,7 @@ impl Drop for Process {
     }
 }
 
-const ARTICLES: i32 = 3_000;
+const ARTICLES: i32 = 1_500;
 
 /// The database of the first version.
 async fn first_version(t: &TestDb) {
