@@ -107,7 +107,7 @@ pub(crate) struct CollectionChange {
     pub(crate) how: How,
 }
 
-/// What a process writes while its work lasts.
+/// A sign of a process, which it writes while its work lasts.
 #[derive(Clone, Copy)]
 enum Sign {
     /// The lease.
