@@ -404,7 +404,7 @@ fn steps_end_beside_programs_of_both_versions_while_runs_are_killed() {
             }
             // Eight at once, the first of which is killed.
             let mut first = Process::start(&t, "up");
-            let _others: Vec<Process> = match killed % 10 {
+            let others: Vec<Process> = match killed % 10 {
                 0 => (0..7).map(|_| Process::start(&t, "up")).collect(),
                 _ => Vec::new(),
             };
@@ -419,8 +419,11 @@ fn steps_end_beside_programs_of_both_versions_while_runs_are_killed() {
                     .await
                     .unwrap();
             }
-            drop(first);
+            drop((first, others));
             killed += 1;
+            // A statement that a killed process has sent comes to its end: SecantusDB answers no further client when a session is
+            // ended whose statement waits for the transaction of another one.
+            tokio::time::sleep(Duration::from_millis(200)).await;
             end_lease(&t).await;
         }
         stop(&t, "new", new).await;
