@@ -221,7 +221,7 @@ pub fn process(role: &str) -> ExitCode {
             }
             _ => {
                 let odm = Odm::new(db, models![v5::Author, v5::Article]).unwrap();
-                let (articles, authors) = (odm.collection::<v5::Article>(), odm.collection::<v5::Author>());
+                let articles = odm.collection::<v5::Article>();
                 for id in 2_000_000.. {
                     if is_to_stop(odm.database(), role).await {
                         break;
@@ -235,10 +235,15 @@ pub fn process(role: &str) -> ExitCode {
                         language: "fr".to_owned(),
                     };
                     let _ = articles.insert(new).await;
-                    let _ = authors
-                        .update(id % 10)
-                        .set(|a| a.name, format!("The author {id}"))
-                        .await;
+                    // In a transaction, so that no statement of it is outside of one: an `updateMany` of SecantusDB keeps the lock of its
+                    // collection while it waits for a transaction, and the next statement of that waits for the lock.
+                    let renamed = odm.transaction(async |tx| {
+                        tx.collection::<v5::Author>()
+                            .update(id % 10)
+                            .set(|a| a.name, format!("The author {id}"))
+                            .await
+                    });
+                    let _ = renamed.await;
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 ExitCode::SUCCESS
@@ -421,9 +426,9 @@ fn steps_end_beside_programs_of_both_versions_while_runs_are_killed() {
             }
             drop((first, others));
             killed += 1;
-            // A statement that a killed process has sent comes to its end: SecantusDB answers no further client when a session is
-            // ended whose statement waits for the transaction of another one.
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            // The statements that the killed processes have sent come to their end: SecantusDB answers no client any more when a session
+            // is ended while its statement waits for the transaction of another one.
+            tokio::time::sleep(Duration::from_millis(100)).await;
             end_lease(&t).await;
         }
         stop(&t, "new", new).await;
