@@ -451,7 +451,7 @@ async fn make_for_models(runner: &Runner, earlier: &[String], own: &[String]) ->
         mark: Mark::ForModelsDone,
         progress: &runner.progress(),
     };
-    runner.write(&write).await.map(drop)
+    runner.write(&write).await
 }
 
 /// Stores that a step is begun, with the progress that it begins with.

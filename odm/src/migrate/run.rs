@@ -333,19 +333,24 @@ impl Runner {
         self.renew(&Cx::new(&self.odm, None, &trace), None).await
     }
 
-    /// Makes a write behind one of the lease: in one transaction, where there are transactions. Gives how many documents were changed, and
-    /// those that something follows from, as they were.
-    pub(crate) async fn write(&self, write: &GuardedWrite<'_>) -> Result<Changed> {
+    /// Makes a write behind one of the lease: in one transaction, where there are transactions.
+    pub(crate) async fn write(&self, write: &GuardedWrite<'_>) -> Result<()> {
+        self.write_unless_met(write, false).await.map(drop)
+    }
+
+    /// Makes a write behind one of the lease. Gives how many documents were changed, and those that something follows from, as they were;
+    /// `None` where it is to be made once and has met the transaction of another program.
+    async fn write_unless_met(&self, write: &GuardedWrite<'_>, is_once: bool) -> Result<Option<Changed>> {
         let trace = Trace::without_span();
         let was_past = self.past_validator.load(Ordering::Relaxed);
-        match self.write_once(&trace, write, was_past).await {
+        match self.write_once(&trace, write, was_past, is_once).await {
             // The validator may be that of the shape before: the last change of a step sets the new one.
             Err(_) if !was_past && self.past_validator.load(Ordering::Relaxed) => {
                 if self.session.is_none() {
                     // Some documents of the batch may be changed.
                     self.follow_last_batch().await?;
                 }
-                self.write_once(&trace, write, true).await
+                self.write_once(&trace, write, true, is_once).await
             }
             written => written,
         }
@@ -356,14 +361,15 @@ impl Runner {
         trace: &'s Trace,
         write: &'s GuardedWrite<'s>,
         past_validator: bool,
-    ) -> BoxFuture<'s, Result<Changed>> {
+        is_once: bool,
+    ) -> BoxFuture<'s, Result<Option<Changed>>> {
         async move {
             let cx = Cx::new(&self.odm, None, trace);
             let Some(session) = &self.session else {
                 self.renew(&cx, None).await?;
                 let changed = self.held(self.execute(&cx, write, past_validator)).await?;
                 self.renew(&cx, Some(write.progress())).await?;
-                return Ok(changed);
+                return Ok(Some(changed));
             };
             let work = async |session| {
                 let cx = cx.within(&session);
@@ -371,7 +377,11 @@ impl Runner {
                 self.execute(&cx, write, past_validator).await
             };
             let mut session = session.lock().await;
-            self.beside(Sign::Alive, session.transaction(trace, work)).await
+            if is_once {
+                return self.beside(Sign::Alive, session.attempt(trace, work)).await;
+            }
+            let written = self.beside(Sign::Alive, session.transaction(trace, work)).await;
+            written.map(Some)
         }
         .boxed()
     }
@@ -581,6 +591,7 @@ impl Runner {
         &self,
         change: &CollectionChange,
         end: &Bson,
+        size: usize,
         batches: &mut Batches,
     ) -> Result<(Option<Bson>, Vec<RawDocumentBuf>)> {
         let last = self.progress().last;
@@ -589,14 +600,13 @@ impl Runner {
             .database()
             .collection::<RawDocumentBuf>(&change.collection);
         let range = between_ids(last.as_ref(), end);
-        let size = self.size_of_batch(batches);
         if let How::Pipeline(_) = change.how {
             if batches.ids.is_empty() {
                 let ahead = async { Ok(batches.read_ahead(&documents, range).await?) };
                 self.held(ahead).await?;
             }
-            let size = size.min(batches.ids.len());
-            return Ok((batches.ids.drain(..size).next_back(), Vec::new()));
+            let last = batches.ids.get(size.saturating_sub(1)).or(batches.ids.back());
+            return Ok((last.cloned(), Vec::new()));
         }
         let limit = i64::try_from(size).unwrap_or(i64::MAX);
         let found = documents
@@ -640,7 +650,8 @@ impl Runner {
         end: &Bson,
         batches: &mut Batches,
     ) -> Result<u64> {
-        let (last, documents) = self.next_batch(change, end, batches).await?;
+        let size = self.size_of_batch(batches);
+        let (last, documents) = self.next_batch(change, end, size, batches).await?;
         let at = self.progress();
         let last = last.unwrap_or_else(|| end.clone());
         let filter = all([change.violations.clone(), between_ids(at.last.as_ref(), &last)]);
@@ -652,14 +663,20 @@ impl Runner {
             progress: &next,
         };
         let began = Instant::now();
-        let changed = match self.write(&write).await {
-            Ok(changed) => changed,
+        let written = self.write_unless_met(&write, size > 1).await;
+        let changed = match written {
+            Ok(Some(changed)) => changed,
+            Ok(None) => {
+                batches.met_another(size);
+                return Ok(0);
+            }
             Err(error) => {
                 // Another process may have taken over, and ended the transaction.
                 self.confirm().await?;
                 return Err(self.with_document(change, filter, error).await);
             }
         };
+        batches.drop_ids(size);
         let is_full_rate = self.rate.load(Ordering::Relaxed) == 0;
         batches.took(changed.took, began.elapsed(), is_full_rate);
         let number = i64::try_from(changed.documents).unwrap_or(i64::MAX);
@@ -1178,7 +1195,20 @@ impl Batches {
         };
         let times = aim.as_secs_f64() / work.as_secs_f64().max(1e-6);
         let size = self.size as f64 * times.clamp(0.5, 2.0);
-        self.size = (size as i64).clamp(SMALLEST_BATCH, greatest);
+        // One that has met other transactions may be smaller.
+        let smallest = SMALLEST_BATCH.min(self.size);
+        self.size = (size as i64).clamp(smallest, greatest);
+    }
+
+    /// Makes the next batch smaller: this one has met the transaction of another program, which a shorter one, of fewer documents, meets less
+    /// often.
+    fn met_another(&mut self, size: usize) {
+        self.size = i64::try_from(size / 4).unwrap_or(SMALLEST_BATCH).max(1);
+    }
+
+    /// Takes the ids of a batch out of those that were read ahead.
+    fn drop_ids(&mut self, number: usize) {
+        self.ids.drain(..number.min(self.ids.len()));
     }
 }
 

@@ -67,6 +67,25 @@ impl OneSession {
         F: Fn(Session) -> Fut,
         Fut: Future<Output = Result<R>>,
     {
+        self.prepare(trace).await;
+        self.0.until_done(work).await
+    }
+
+    /// The same once: `None` where the transaction has met another one, after a short pause.
+    pub(crate) async fn attempt<R, F, Fut>(&mut self, trace: &Trace, work: F) -> Result<Option<R>>
+    where
+        F: Fn(Session) -> Fut,
+        Fut: Future<Output = Result<R>>,
+    {
+        self.prepare(trace).await;
+        let made = self.0.attempt(&work).await?;
+        if made.is_none() {
+            self.0.pause().await;
+        }
+        Ok(made)
+    }
+
+    async fn prepare(&mut self, trace: &Trace) {
         let run = &mut self.0;
         // The future of the one before may have been dropped.
         if run.is_open {
@@ -75,7 +94,6 @@ impl OneSession {
         run.session = run.session.renewed(run.odm.tasks());
         run.trace = Some(trace.clone());
         (run.started, run.pause, run.races) = (Instant::now(), FIRST_PAUSE, 0);
-        run.until_done(work).await
     }
 }
 
@@ -298,13 +316,22 @@ impl Run {
         Fut: Future<Output = Result<R>>,
     {
         loop {
-            let session = self.begin().await?;
-            let made = WITHIN.scope((), work(session)).await;
-            if let Some(result) = self.commit_or_abort(made).await? {
+            if let Some(result) = self.attempt(&work).await? {
                 return Ok(result);
             }
             self.pause().await;
         }
+    }
+
+    /// Executes the transaction once. Without a result it is to be run again.
+    async fn attempt<R, F, Fut>(&mut self, work: &F) -> Result<Option<R>>
+    where
+        F: Fn(Session) -> Fut,
+        Fut: Future<Output = Result<R>>,
+    {
+        let session = self.begin().await?;
+        let made = WITHIN.scope((), work(session)).await;
+        self.commit_or_abort(made).await
     }
 
     /// Commits the transaction, or rolls it back after the error of its work. Without a result it is to be run again.

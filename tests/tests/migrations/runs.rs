@@ -43,6 +43,22 @@ mod m0002_last {
     }
 }
 
+mod m0001_numbered {
+    use super::*;
+
+    #[derive(odm::Row)]
+    struct Old {
+        n: i64,
+    }
+
+    pub async fn up(step: &Step) -> odm::Result<()> {
+        step.collection("things")
+            .each::<Old>(doc! { "number": { "$exists": false } })
+            .update(|old| Ok(doc! { "$set": { "number": old.n } }))
+            .await
+    }
+}
+
 fn steps() -> Migrations {
     migrations![m0001_counted, m0002_last]
 }
@@ -496,5 +512,51 @@ fn a_step_ends_beside_a_program_that_inserts_documents_of_the_old_shape() {
             .await
             .unwrap();
         assert!(open == 0 || inserted > THINGS, "{open} of {inserted}");
+    });
+}
+
+/// A batch with a document that the transaction of another program has changed is refused by the server as a whole: smaller ones are made until
+/// this document is alone.
+#[odm_tests::test]
+fn a_transaction_of_another_program_holds_up_the_document_that_it_changes_alone() {
+    with_transactions(async |t| {
+        for steps in [migrations![m0001_numbered], migrations![m0002_last]] {
+            let things = t.db.collection::<Doc>("things");
+            things.drop().await.unwrap();
+            t.db.collection::<Doc>("_odm_migrations").drop().await.unwrap();
+            let odm = with_things(&t).await;
+            let mut session = t.db.client().start_session().await.unwrap();
+            session.start_transaction().await.unwrap();
+            let held = doc! { "_id": 1_500_i64 };
+            let change = doc! { "$set": { "held": true } };
+            things
+                .update_one(held.clone(), change)
+                .session(&mut session)
+                .await
+                .unwrap();
+            let meanwhile = async {
+                let changed = doc! { "number": { "$exists": true } };
+                let all_before = async || things.count_documents(changed.clone()).await.unwrap() == 1_500;
+                tokio::time::timeout(Duration::from_secs(60), async {
+                    while !all_before().await {
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                    }
+                })
+                .await
+                .expect("the documents before the one that is held are changed");
+                session.abort_transaction().await.unwrap();
+            };
+            let (run, ()) = futures::join!(async { odm.migrate(steps).up().await }, meanwhile);
+            assert_eq!(run.unwrap().documents, THINGS as u64);
+            assert!(
+                things
+                    .find_one(held)
+                    .await
+                    .unwrap()
+                    .unwrap()
+                    .get("held")
+                    .is_none()
+            );
+        }
     });
 }
