@@ -1260,6 +1260,25 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_that_meets_others_shrinks_to_one_document_and_grows_by_twice_at_most() {
+        let mut batches = Batches::default();
+        let sizes: Vec<i64> = (0..5)
+            .map(|_| {
+                batches.met_another(usize::try_from(batches.size).unwrap());
+                batches.size
+            })
+            .collect();
+        assert_eq!(sizes, [50, 12, 3, 1, 1]);
+        for size in [2, 4, 8, 16, 32] {
+            batches.took(Duration::ZERO, Duration::from_secs(1), false);
+            assert_eq!(batches.size, size);
+        }
+        // A batch of which a rate takes a part.
+        batches.met_another(8);
+        assert_eq!(batches.size, 2);
+    }
+
+    #[test]
     fn a_member_lags_that_has_a_heartbeat_of_more_than_two_seconds_before() {
         let at = DateTime::from_millis;
         assert!(!is_behind(at(9_000), at(9_000)) && !is_behind(at(9_000), at(7_000)));
