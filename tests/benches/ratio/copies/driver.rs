@@ -6,7 +6,7 @@ use futures::TryStreamExt;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{self, DateTime, Document, doc};
 use mongodb::error::{Error, TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION_COMMIT_RESULT};
-use mongodb::options::{IndexOptions, ReadConcern, TransactionOptions, WriteConcern};
+use mongodb::options::{IndexOptions, ReadConcern, ReturnDocument, TransactionOptions, WriteConcern};
 use mongodb::{ClientSession, Collection, Database};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -36,6 +36,14 @@ struct Message<'m> {
     message: &'m str,
     host: i32,
     ipaddr: &'m str,
+    #[serde(rename = "_copied", skip_serializing_if = "Option::is_none")]
+    copied: Option<CopiedFrom>,
+}
+
+/// The version of the host that an address was copied from.
+#[derive(Serialize)]
+struct CopiedFrom {
+    host: i64,
 }
 
 /// A product with references alone.
@@ -109,6 +117,7 @@ pub async fn insert_alone(db: &Database, message: &NewLogMsg, ipaddr: &str) -> R
         message: &message.message,
         host: *message.host.key(),
         ipaddr,
+        copied: None,
     };
     db.collection::<Message>("logmsg").insert_one(&stored).await?;
     Ok(())
@@ -123,6 +132,11 @@ pub struct Page {
     pub reviews: Vec<(DateTime, String, String)>,
     pub count: i64,
     pub rating: f64,
+}
+
+/// The version of a document that others have copies of.
+fn version(source: &Document) -> Result<i64> {
+    Ok(source.get_document("_odm")?.get_i64("version")?)
 }
 
 /// The collections of the driver.
@@ -169,14 +183,15 @@ impl OnDriver {
         Ok(())
     }
 
-    /// With the address of its host, and pushed to the newest of it: one transaction. The push modifies the host, so no other client
-    /// changes its address between the read and the commit.
+    /// With the address of its host and the version that it is of, and pushed to the newest of it: one transaction. The push is refused
+    /// where another client has changed the host since it was read.
     pub async fn insert(&mut self, message: &NewLogMsg, newest: i32) -> Result<()> {
         self.in_transaction(async |this| this.insert_within(message, newest).await)
             .await
     }
 
-    /// Renames a device, and in the same transaction the copies of its name.
+    /// Renames a device, and in the same transaction the copies of its name, each with the version of the device: so work of an older
+    /// version, which another process may go on with later, is known as such.
     pub async fn rename_all(&mut self, device: i32, name: &str) -> Result<u64> {
         self.in_transaction(async |this| this.rename_within(device, name).await)
             .await
@@ -219,16 +234,18 @@ impl OnDriver {
 
     async fn rename_within(&mut self, device: i32, name: &str) -> Result<u64> {
         let devices: Collection<Document> = self.db.collection("devices");
-        let update = doc! { "$set": { "name": name } };
-        devices
+        let update = doc! { "$set": { "name": name }, "$inc": { "_odm.version": 1_i64 } };
+        let renamed = devices
             .find_one_and_update(doc! { "_id": device }, update)
-            .projection(doc! { "name": 1 })
+            .return_document(ReturnDocument::After)
+            .projection(doc! { "_odm.version": 1 })
             .session(&mut self.session)
             .await?
             .ok_or("a device is missing")?;
+        let copied = doc! { "$set": { "name": name, "_copied.device": version(&renamed)? } };
         let events: Collection<Document> = self.db.collection("events");
         let updated = events
-            .update_many(doc! { "device": device }, doc! { "$set": { "name": name } })
+            .update_many(doc! { "device": device }, copied)
             .session(&mut self.session)
             .await?;
         Ok(updated.modified_count)
@@ -238,8 +255,8 @@ impl OnDriver {
         let hosts: Collection<Document> = self.db.collection("hosts");
         let host = doc! { "_id": message.host.key() };
         let found = hosts
-            .find_one(host.clone())
-            .projection(doc! { "ipaddr": 1 })
+            .find_one(host)
+            .projection(doc! { "ipaddr": 1, "_odm.version": 1 })
             .session(&mut self.session)
             .await?
             .ok_or("a host is missing")?;
@@ -250,6 +267,9 @@ impl OnDriver {
             message: &message.message,
             host: *message.host.key(),
             ipaddr: found.get_str("ipaddr")?,
+            copied: Some(CopiedFrom {
+                host: version(&found)?,
+            }),
         };
         self.db
             .collection::<Message>("logmsg")
@@ -257,12 +277,19 @@ impl OnDriver {
             .session(&mut self.session)
             .await?;
         let entry = doc! { "id": stored.id, "time": stored.time, "message": stored.message };
-        let push = doc! { "$push": { "newest": {
-            "$each": [entry],
-            "$sort": { "time": -1, "id": -1 },
-            "$slice": newest,
-        } } };
-        hosts.update_one(host, push).session(&mut self.session).await?;
+        let push = doc! {
+            "$inc": { "_odm.revision": 1 },
+            "$push": { "newest": {
+                "$each": [entry],
+                "$sort": { "time": -1, "id": -1 },
+                "$slice": newest,
+            } },
+        };
+        let as_read = doc! { "_id": message.host.key(), "_odm.version": version(&found)? };
+        let pushed = hosts.update_one(as_read, push).session(&mut self.session).await?;
+        if pushed.matched_count == 0 {
+            return Err("the host has changed".into());
+        }
         Ok(())
     }
 

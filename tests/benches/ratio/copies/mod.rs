@@ -3,8 +3,9 @@
 //! The targets are those of the task: a fan-out to 100,000 holders within 1.5 times of one raw `updateMany`, and within 64
 //! MiB. A read from copies is not behind the join that it replaces.
 //!
-//! By hand a fan-out gives the same guarantee: up to 1,000 copies are updated in the transaction of their source; the source of more has
-//! a mark, in the statement that changes it, until they are updated, so that another process can go on.
+//! By hand a fan-out gives the same guarantee: up to 1,000 copies are updated in the transaction of their source, each with the version
+//! that it is of; the source of more has a mark, in the statement that changes it, until they are updated, so that another process can
+//! go on.
 
 mod driver;
 pub mod memory;
@@ -79,7 +80,7 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
     let rounds = |usual| Rounds::new(options.rounds(usual));
     if options.wants(INSERT) {
         let pairs = copies.insert(rounds(100)).await;
-        let baseline = "driver: transaction of find_one, insert_one, update_one with $push";
+        let baseline = "driver: transaction of find_one, insert_one, update_one with $push, with versions";
         let single = Single::Is("driver: insert_one, without the subset", NO_TARGET);
         report.add(Measured::of(INSERT, baseline, NO_TARGET, single, &pairs));
     }
@@ -254,7 +255,7 @@ impl Copies {
         let rounds = Rounds::new(options.rounds(rounds));
         let pairs = alternate_three(rounds, ours, driver_code, statement).await;
         let baseline = if holders <= IN_TRANSACTION {
-            "driver: transaction of find_one_and_update, update_many"
+            "driver: transaction of find_one_and_update, update_many, with versions"
         } else {
             "driver: update_one with a mark, update_many, update_one that clears it"
         };
