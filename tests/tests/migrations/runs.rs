@@ -537,14 +537,14 @@ fn a_transaction_of_another_program_holds_up_the_document_that_it_changes_alone(
             let meanwhile = async {
                 let changed = doc! { "number": { "$exists": true } };
                 let all_before = async || things.count_documents(changed.clone()).await.unwrap() == 1_500;
-                tokio::time::timeout(Duration::from_secs(60), async {
+                let waited = tokio::time::timeout(Duration::from_secs(60), async {
                     while !all_before().await {
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
-                })
-                .await
-                .expect("the documents before the one that is held are changed");
+                });
+                let waited = waited.await;
                 session.abort_transaction().await.unwrap();
+                waited.expect("the documents before the one that is held are changed");
             };
             let (run, ()) = futures::join!(async { odm.migrate(steps).up().await }, meanwhile);
             assert_eq!(run.unwrap().documents, THINGS as u64);
