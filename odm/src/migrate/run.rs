@@ -339,24 +339,24 @@ impl Runner {
     }
 
     /// Makes a write behind one of the lease. Gives how many documents were changed, and those that something follows from, as they were;
-    /// `None` where it is to be made once and has met the transaction of another program.
+    /// `None` where it is to be made once and was refused for a reason that passes: it has met the transaction of another program, say.
     async fn write_unless_met(&self, write: &GuardedWrite<'_>, is_once: bool) -> Result<Option<Changed>> {
         let trace = Trace::without_span();
         let was_past = self.past_validator.load(Ordering::Relaxed);
-        match self.write_once(&trace, write, was_past, is_once).await {
+        match self.write_with(&trace, write, was_past, is_once).await {
             // The validator may be that of the shape before: the last change of a step sets the new one.
             Err(_) if !was_past && self.past_validator.load(Ordering::Relaxed) => {
                 if self.session.is_none() {
                     // Some documents of the batch may be changed.
                     self.follow_last_batch().await?;
                 }
-                self.write_once(&trace, write, true, is_once).await
+                self.write_with(&trace, write, true, is_once).await
             }
             written => written,
         }
     }
 
-    fn write_once<'s>(
+    fn write_with<'s>(
         &'s self,
         trace: &'s Trace,
         write: &'s GuardedWrite<'s>,
@@ -1200,8 +1200,7 @@ impl Batches {
         self.size = (size as i64).clamp(smallest, greatest);
     }
 
-    /// Makes the next batch smaller: this one has met the transaction of another program, which a shorter one, of fewer documents, meets less
-    /// often.
+    /// Makes the next batch smaller: a short transaction of few documents meets others less often.
     fn met_another(&mut self, size: usize) {
         self.size = i64::try_from(size / 4).unwrap_or(SMALLEST_BATCH).max(1);
     }

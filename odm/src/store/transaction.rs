@@ -71,7 +71,7 @@ impl OneSession {
         self.0.until_done(work).await
     }
 
-    /// The same once: `None` where the transaction has met another one, after a short pause.
+    /// The same once: `None` where it may be run again, after a short pause. It has met another transaction, for example.
     pub(crate) async fn attempt<R, F, Fut>(&mut self, trace: &Trace, work: F) -> Result<Option<R>>
     where
         F: Fn(Session) -> Fut,

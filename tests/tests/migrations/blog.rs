@@ -19,6 +19,10 @@ mod migrations;
 pub const ROLE: &str = "ODM_BLOG";
 const DATABASE: &str = "ODM_BLOG_DATABASE";
 
+/// The first ids of the articles of the writers of the two versions.
+const OF_OLD: i32 = 1_000_000;
+const OF_NEW: i32 = 2_000_000;
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/migrations/steps")
 }
@@ -200,7 +204,7 @@ pub fn process(role: &str) -> ExitCode {
             "old" => {
                 let odm = Odm::new(db, models![v1::Author, v1::Article]).unwrap();
                 let articles = odm.collection::<v1::Article>();
-                for id in 1_000_000.. {
+                for id in OF_OLD.. {
                     if is_to_stop(odm.database(), role).await {
                         break;
                     }
@@ -222,7 +226,7 @@ pub fn process(role: &str) -> ExitCode {
             _ => {
                 let odm = Odm::new(db, models![v5::Author, v5::Article]).unwrap();
                 let articles = odm.collection::<v5::Article>();
-                for id in 2_000_000.. {
+                for id in OF_NEW.. {
                     if is_to_stop(odm.database(), role).await {
                         break;
                     }
@@ -235,8 +239,8 @@ pub fn process(role: &str) -> ExitCode {
                         language: "fr".to_owned(),
                     };
                     let _ = articles.insert(new).await;
-                    // In a transaction, so that no statement of it is outside of one: an `updateMany` of SecantusDB keeps the lock of its
-                    // collection while it waits for a transaction, and the next statement of that waits for the lock.
+                    // Within a transaction: an `updateMany` outside of one keeps the lock of its collection on SecantusDB while it waits
+                    // for a transaction, whose next statement waits for that lock.
                     let renamed = odm.transaction(async |tx| {
                         tx.collection::<v5::Author>()
                             .update(id % 10)
@@ -443,6 +447,14 @@ fn steps_end_beside_programs_of_both_versions_while_runs_are_killed() {
             .await
             .unwrap();
         assert_newest(&t).await;
+        // The new version inserts nothing before its copies are declared, which ends the steps.
+        let of_new = (completed > 0).then_some(OF_NEW);
+        for first_id in [OF_OLD].into_iter().chain(of_new) {
+            let of_writer = doc! { "_id": { "$gte": first_id, "$lt": first_id + 1_000_000 } };
+            let articles = t.db.collection::<Doc>("articles");
+            let written = articles.count_documents(of_writer).await.unwrap();
+            assert!(written > 0, "the writer from {first_id} on");
+        }
     });
 }
 

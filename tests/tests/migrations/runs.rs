@@ -515,6 +515,9 @@ fn a_step_ends_beside_a_program_that_inserts_documents_of_the_old_shape() {
     });
 }
 
+/// A document behind the first batches.
+const HELD: i64 = 1_500;
+
 /// A batch with a document that the transaction of another program has changed is refused by the server as a whole: smaller ones are made until
 /// this document is alone.
 #[odm_tests::test]
@@ -527,7 +530,7 @@ fn a_transaction_of_another_program_holds_up_the_document_that_it_changes_alone(
             let odm = with_things(&t).await;
             let mut session = t.db.client().start_session().await.unwrap();
             session.start_transaction().await.unwrap();
-            let held = doc! { "_id": 1_500_i64 };
+            let held = doc! { "_id": HELD };
             let change = doc! { "$set": { "held": true } };
             things
                 .update_one(held.clone(), change)
@@ -536,7 +539,8 @@ fn a_transaction_of_another_program_holds_up_the_document_that_it_changes_alone(
                 .unwrap();
             let meanwhile = async {
                 let changed = doc! { "number": { "$exists": true } };
-                let all_before = async || things.count_documents(changed.clone()).await.unwrap() == 1_500;
+                let all_before =
+                    async || things.count_documents(changed.clone()).await.unwrap() == HELD as u64;
                 let waited = tokio::time::timeout(Duration::from_secs(60), async {
                     while !all_before().await {
                         tokio::time::sleep(Duration::from_millis(20)).await;
