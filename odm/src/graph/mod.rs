@@ -59,6 +59,8 @@ pub(crate) struct Graph {
     keys: Arc<Vec<GlobalKey>>,
     /// The documents with sensitive fields, if there are any.
     sensitive: Option<Arc<[&'static DocumentMeta]>>,
+    /// Whether anything is declared `consistency = atomic`.
+    has_atomic: bool,
     /// The fields that programs with other models derive.
     pub(crate) others: crate::graph::known::KnownDeclarations,
 }
@@ -118,6 +120,10 @@ impl Graph {
             return Err(problems);
         }
         graph.choose_owners();
+        let copies = graph.edges.iter().flat_map(|edge| &edge.copies);
+        let kept = copies.map(|copy| copy.consistency);
+        let mut kept = kept.chain(graph.derived.iter().map(|derived| derived.consistency));
+        graph.has_atomic = kept.any(|consistency| consistency == Consistency::Atomic);
         let sensitive: Vec<_> = models
             .iter()
             .copied()
@@ -138,6 +144,7 @@ impl Graph {
             routings: self.routings.clone(),
             keys: self.keys.clone(),
             sensitive: self.sensitive.clone(),
+            has_atomic: self.has_atomic,
             others: crate::graph::known::KnownDeclarations::default(),
         }
     }

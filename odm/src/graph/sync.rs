@@ -202,6 +202,9 @@ pub(crate) fn snapshots(edge: &Edge) -> impl Iterator<Item = (usize, &CopyField)
 impl Graph {
     /// Whether something that is declared `consistency = atomic` is derived from such documents, directly or by way of others, or in them.
     pub(crate) fn leads_to_atomic(&self, meta: &DocumentMeta) -> bool {
+        if !self.has_atomic {
+            return false;
+        }
         let mut seen: Vec<&str> = vec![meta.collection];
         let mut rest = vec![meta];
         while let Some(next) = rest.pop() {

@@ -14,7 +14,7 @@ use crate::plan::outcome::{Outcome, Refusals};
 use crate::plan::touches::{Affected, ArrayEffect, Touches, WrittenFields, prepare};
 use crate::plan::upsert::{UniqueKey, demands_key};
 use crate::store::batch::stored_value;
-use crate::store::filter::{all, named_id, within};
+use crate::store::filter::{all, by_id, named_id, within};
 use crate::store::packed::Packed;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
@@ -212,10 +212,10 @@ impl DocumentById {
 
     /// The condition of the document, whatever its version is.
     pub(crate) fn place(&self) -> Document {
-        let place = doc! { "_id": { "$eq": &self.id } };
+        let place = by_id(&self.id);
         match &self.within {
             Some(scope) => within(place, scope),
-            None => all([place]),
+            None => place,
         }
     }
 

@@ -130,7 +130,7 @@ pub(crate) trait SyncRule: Send + Sync {
     }
 }
 
-fn nothing<'s, T: Default + Send + 's>() -> RuleStep<'s, T> {
+pub(crate) fn nothing<'s, T: Default + Send + 's>() -> RuleStep<'s, T> {
     Box::pin(async { Ok(T::default()) })
 }
 
@@ -329,6 +329,10 @@ pub(crate) struct DeferredWork {
 }
 
 impl DeferredWork {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tokens.is_empty() && self.parents.is_empty() && self.notes.is_empty()
+    }
+
     /// Adds parents that lose children by this reference. The note is stored before they lose them, or in the same transaction.
     pub(crate) async fn note_parents(
         &mut self,

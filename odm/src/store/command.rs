@@ -73,8 +73,7 @@ impl CommandStatement<'_> {
     /// As the command takes it, with a collation if its condition compares strings not as the collection does, and the name of the index
     /// that the server has to use.
     pub(crate) fn encode(&self, collation: Option<&Document>, hint: Option<&str>) -> Result<RawDocumentBuf> {
-        let mut statement = RawDocumentBuf::new();
-        match self {
+        let mut statement = match self {
             CommandStatement::Insert(document) => return Ok((*document).clone()),
             CommandStatement::Update {
                 filter,
@@ -83,30 +82,25 @@ impl CommandStatement<'_> {
                 many,
                 upsert,
             } => {
-                statement.append(cstr!("q"), raw(filter, "filter")?);
-                match update {
-                    UpdateModifications::Document(update) => {
-                        statement.append(cstr!("u"), raw(update, "update")?);
-                    }
-                    UpdateModifications::Pipeline(stages) => {
-                        statement.append(cstr!("u"), raws(stages, "update")?);
-                    }
+                let changes = match update {
+                    UpdateModifications::Document(update) => Some(operators(update)?),
+                    UpdateModifications::Pipeline(stages) => Some(pipeline(stages)?),
                     // Neither a type of update nor a pipeline, which only later drivers know.
-                    _ => {}
-                }
-                statement.append(cstr!("multi"), *many);
+                    _ => None,
+                };
+                let mut statement = updating(filter, changes, array_filters, *many)?;
                 if *upsert {
                     statement.append(cstr!("upsert"), true);
                 }
-                if !array_filters.is_empty() {
-                    statement.append(cstr!("arrayFilters"), raws(array_filters, "array filters")?);
-                }
+                statement
             }
             CommandStatement::Delete { filter, many } => {
+                let mut statement = RawDocumentBuf::new();
                 statement.append(cstr!("q"), raw(filter, "filter")?);
                 statement.append(cstr!("limit"), i32::from(!*many));
+                statement
             }
-        }
+        };
         if let Some(collation) = collation {
             statement.append(cstr!("collation"), raw(collation, "collation")?);
         }
@@ -115,6 +109,35 @@ impl CommandStatement<'_> {
         }
         Ok(statement)
     }
+}
+
+/// An update, for all documents that fit if it is of many.
+pub(crate) fn updating(
+    filter: &Document,
+    changes: Option<RawBson>,
+    array_filters: &[Document],
+    many: bool,
+) -> Result<RawDocumentBuf> {
+    let mut statement = RawDocumentBuf::new();
+    statement.append(cstr!("q"), raw(filter, "filter")?);
+    if let Some(changes) = changes {
+        statement.append(cstr!("u"), changes);
+    }
+    statement.append(cstr!("multi"), many);
+    if !array_filters.is_empty() {
+        statement.append(cstr!("arrayFilters"), raws(array_filters, "array filters")?);
+    }
+    Ok(statement)
+}
+
+/// The changes of an update by operators.
+pub(crate) fn operators(update: &Document) -> Result<RawBson> {
+    raw(update, "update").map(RawBson::Document)
+}
+
+/// The changes of an update by a pipeline.
+pub(crate) fn pipeline(stages: &[Document]) -> Result<RawBson> {
+    raws(stages, "update").map(RawBson::Array)
 }
 
 fn raw(document: &Document, field: &str) -> Result<RawDocumentBuf> {

@@ -1,6 +1,6 @@
 //! Fields of raw documents by their dotted names, and fields of updates.
 
-use mongodb::bson::{Bson, Document, RawDocument, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
 
 /// Adds a field to an operator of an update.
 pub(crate) fn put(update: &mut Document, operator: &str, name: &str, value: Bson) {
@@ -13,7 +13,7 @@ pub(crate) fn put(update: &mut Document, operator: &str, name: &str, value: Bson
 }
 
 /// The value at a dotted name.
-pub(crate) fn at<'d>(document: &'d RawDocument, name: &str) -> Option<mongodb::bson::RawBsonRef<'d>> {
+pub(crate) fn at<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'d>> {
     let mut parts = name.split('.');
     let mut value = document.get(parts.next()?).ok()??;
     for part in parts {
@@ -24,10 +24,15 @@ pub(crate) fn at<'d>(document: &'d RawDocument, name: &str) -> Option<mongodb::b
 
 /// The same as a whole number; 0 where there is none.
 pub(crate) fn number(document: &RawDocument, name: &str) -> i64 {
-    match at(document, name) {
-        Some(mongodb::bson::RawBsonRef::Int64(n)) => n,
-        Some(mongodb::bson::RawBsonRef::Int32(n)) => n.into(),
-        Some(mongodb::bson::RawBsonRef::Double(n)) => n as i64,
+    at(document, name).map_or(0, whole_number)
+}
+
+/// A value as a whole number; 0 where it is none.
+pub(crate) fn whole_number(value: RawBsonRef<'_>) -> i64 {
+    match value {
+        RawBsonRef::Int64(n) => n,
+        RawBsonRef::Int32(n) => n.into(),
+        RawBsonRef::Double(n) => n as i64,
         _ => 0,
     }
 }

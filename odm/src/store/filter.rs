@@ -14,15 +14,64 @@
 
 use crate::model::key::Key;
 use mongodb::bson::{Bson, Document, doc};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// All of these conditions as one filter.
 pub(crate) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
+    let mut filter = Document::new();
+    let mut conditions = conditions.into_iter();
+    while let Some(condition) = conditions.next() {
+        let stands_beside = |(name, value): (&String, &Bson)| {
+            stands_as_given(name, value) && (filter.is_empty() || !filter.contains_key(name))
+        };
+        if !condition.iter().all(stands_beside) {
+            return joined([filter, condition].into_iter().chain(conditions));
+        }
+        if filter.is_empty() {
+            filter = condition;
+        } else {
+            filter.extend(condition);
+        }
+    }
+    filter
+}
+
+/// The same of one condition.
+pub(crate) fn in_form(condition: Cow<'_, Document>) -> Cow<'_, Document> {
+    if condition.iter().all(|(name, value)| stands_as_given(name, value)) {
+        condition
+    } else {
+        Cow::Owned(all([condition.into_owned()]))
+    }
+}
+
+/// The same, part by part.
+fn joined(conditions: impl IntoIterator<Item = Document>) -> Document {
     let mut parts = FilterParts::default();
     conditions
         .into_iter()
         .for_each(|condition| parts.add_all(condition));
     parts.filter()
+}
+
+/// Whether a condition on a field that no other one restricts stands in a filter as it is given.
+fn stands_as_given(name: &str, value: &Bson) -> bool {
+    match value {
+        Bson::Document(operators) if is_of_operators(operators) => {
+            !name.starts_with('$') && name != "_id" && operators.len() == 1
+        }
+        _ => !name.starts_with('$'),
+    }
+}
+
+/// The condition of the document with this id.
+pub(crate) fn by_id(id: &Bson) -> Document {
+    if is_plain(id) {
+        doc! { "_id": id }
+    } else {
+        doc! { "_id": { "$eq": id } }
+    }
 }
 
 /// A filter, and the condition of a scope.
@@ -574,6 +623,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_condition_of_an_id_is_in_its_form() {
+        let pattern = Bson::RegularExpression(Regex::from_strings("^a", "").unwrap());
+        let operators = doc! { "$gt": 1 };
+        let values = [Bson::Null, 7.into(), "a".into(), doc! { "a": 1 }.into()];
+        for id in values
+            .into_iter()
+            .chain([pattern, operators.into(), vec![1].into()])
+        {
+            let made = by_id(&id);
+            assert!(
+                are_identical(&made, &joined([doc! { "_id": { "$eq": id } }])),
+                "{made}"
+            );
+        }
+    }
+
     /// Filters that a `mongos` 4.9 refused in statements of one document, by 61 or 72, and those of the same documents that it took
     /// (`mongos-4.9.json`): *delete by _id given twice*, *update by _id given twice*, *findAndModify by the full key, the prefix given
     /// twice*, *findAndModify by _id, the key given twice*.
@@ -844,6 +910,8 @@ mod tests {
             documents in prop::collection::vec(document(), 8),
         ) {
             let made = all(conditions.clone());
+            let by_parts = joined(conditions.clone());
+            prop_assert!(are_identical(&made, &by_parts), "{} and {}", made, by_parts);
             for document in &documents {
                 for folds in [false, true] {
                     let expected = conditions.iter().all(|one| matches(one, document, folds));

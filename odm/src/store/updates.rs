@@ -2,13 +2,13 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::store::command::{CommandStatement, Verb, WriteCommand, in_one_command};
+use crate::store::command::{self, Verb, WriteCommand, in_one_command};
 use crate::store::cx::{Cx, Statement};
-use crate::store::filter::{all, named_id, named_ids};
+use crate::store::filter::{in_form, named_id, named_ids};
 use crate::store::queue::QueueKey;
 use crate::{Error, Result};
-use mongodb::bson::{Document, RawDocumentBuf};
-use mongodb::options::{UpdateModifications, WriteConcern};
+use mongodb::bson::{Document, RawBson, RawDocumentBuf};
+use mongodb::options::WriteConcern;
 use std::borrow::Cow;
 
 impl Cx<'_> {
@@ -41,18 +41,20 @@ impl Cx<'_> {
         pipeline: Vec<Document>,
     ) -> Result<u64> {
         let filter = self.routed(meta, filter);
-        let statement = encoded(filter, UpdateModifications::Pipeline(pipeline), &[])?;
+        let statement = encoded(Cow::Owned(filter), command::pipeline(&pipeline)?, &[])?;
         self.send_updates(meta, &[statement]).await
     }
 
     fn encode(&self, meta: &'static DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> {
-        let mut update = statement.update.clone();
+        let mut update = Cow::Borrowed(&statement.update);
         if let Some(bucket) = meta.bucket {
-            crate::model::meta::bucket::renew(bucket, &mut update);
+            crate::model::meta::bucket::renew(bucket, update.to_mut());
         }
-        let update = UpdateModifications::Document(update);
-        let filter = self.routed(meta, statement.filter.clone());
-        encoded(filter, update, &statement.array_filters)
+        let mut filter = Cow::Borrowed(&statement.filter);
+        if self.odm.graph().routing(meta).is_some() {
+            filter = Cow::Owned(self.routed(meta, filter.into_owned()));
+        }
+        encoded(filter, command::operators(&update)?, &statement.array_filters)
     }
 
     async fn send_updates(&self, meta: &'static DocumentMeta, statements: &[RawDocumentBuf]) -> Result<u64> {
@@ -123,20 +125,13 @@ impl Cx<'_> {
 
 /// A statement with the id of one document is an update of one, which the server executes atomically.
 fn encoded(
-    filter: Document,
-    update: UpdateModifications,
+    filter: Cow<'_, Document>,
+    changes: RawBson,
     array_filters: &[Document],
 ) -> Result<RawDocumentBuf> {
-    let filter = all([filter]);
+    let filter = in_form(filter);
     let many = named_id(&filter).is_none();
-    let statement = CommandStatement::Update {
-        filter: Cow::Owned(filter),
-        update,
-        array_filters,
-        many,
-        upsert: false,
-    };
-    statement.encode(None, None)
+    command::updating(&filter, Some(changes), array_filters, many)
 }
 
 /// Whether the server refuses a command since the user lacks a privilege.

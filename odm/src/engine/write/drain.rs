@@ -38,6 +38,9 @@ impl DeferredWork {
     /// # Errors
     /// An error that would occur with every document.
     pub(crate) async fn apply(self, cx: &Cx<'_>) -> Result<WriteReport> {
+        if self.is_empty() {
+            return Ok(WriteReport::default());
+        }
         let cx = &cx.unvalidated();
         let mut applied = WriteReport::default();
         if !self.tokens.is_empty() {

@@ -298,8 +298,6 @@ impl WriteSet<'_> {
                     .and_modify(inserted_unless_there)
                     .or_insert(Was::Absent);
             }
-            let fields = needed(graph, meta);
-            let names: Vec<&str> = fields.keys().map(String::as_str).collect();
             let read = |document: RawDocumentBuf| (id_of(&document), document);
             let known = done.after.iter().cloned().map(read);
             let mut after: HashMap<Key, RawDocumentBuf> = known.collect();
@@ -308,8 +306,7 @@ impl WriteSet<'_> {
                 after = said_by_update(writes, &was).unwrap_or_default();
             }
             if !was.keys().all(|key| after.contains_key(key)) {
-                let found = by_ids(cx, meta, was.keys(), names).await?;
-                after = found.into_iter().map(read).collect();
+                after = read_needed(cx, meta, was.keys()).await?;
             }
             let written = changed_fields(meta, writes);
             let images = was

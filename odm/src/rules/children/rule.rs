@@ -18,7 +18,7 @@ use crate::rules::derived::{DerivedValue, RederiveReport};
 use crate::rules::others::note_parents;
 use crate::rules::pending::{first_version, has_entry, is_gone, record_all};
 use crate::rules::rule::{
-    DeferredWork, Draining, Effects, MetaRef, NewDocuments, Replacing, RuleStep, SyncRule, Updating,
+    DeferredWork, Draining, Effects, MetaRef, NewDocuments, Replacing, RuleStep, SyncRule, Updating, nothing,
 };
 use crate::store::batch::id;
 use crate::store::cx::Cx;
@@ -135,8 +135,11 @@ impl SyncRule for Deriving {
         images: &'s [Image],
         effects: &'s mut Effects,
     ) -> RuleStep<'s> {
+        let graph = cx.odm.graph();
+        if graph.all_derived_from(meta).next().is_none() && !graph.is_child_of_others(meta) {
+            return nothing();
+        }
         async move {
-            let graph = cx.odm.graph();
             note_parents(cx, meta, before_and_after(images)).await?;
             if !effects.are_in_transaction() {
                 for (edge, keys) in previous_parents(graph, meta, images) {

@@ -18,7 +18,7 @@ use crate::rules::pending::{PendingWork, below, first_version, record};
 use crate::store::batch::{IdBatches, id};
 use crate::store::cx::{Cx, Statement};
 use crate::store::each::WriteReport;
-use crate::store::fields::{at, number, put};
+use crate::store::fields::{at, number, put, whole_number};
 use crate::store::filter::within;
 use crate::store::looked::DeliveryKey;
 use crate::store::{batch, each, filter};
@@ -379,7 +379,7 @@ fn have_few_holders<'d>(
     is_first_attempt
         && !edge.may_name_missing()
         && sources.all(|source| {
-            let left = at(source, HOLDERS_LEFT).map_or(-1, |_| number(source, HOLDERS_LEFT));
+            let left = at(source, HOLDERS_LEFT).map_or(-1, whole_number);
             all = all.saturating_add(FEW_HOLDERS.saturating_sub(left));
             left >= 0 && all <= most
         })

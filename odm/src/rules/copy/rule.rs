@@ -19,7 +19,7 @@ use crate::rules::copy::value::Copies;
 use crate::rules::derived::DerivedValue;
 use crate::rules::pending::PendingWork;
 use crate::rules::rule::{
-    Draining, Effects, Expected, MetaRef, NewDocuments, Replacing, RuleStep, SyncRule, Updating,
+    Draining, Effects, Expected, MetaRef, NewDocuments, Replacing, RuleStep, SyncRule, Updating, nothing,
 };
 use crate::store::batch::{self, by_ids, id};
 use crate::store::cx::{Cx, Statement};
@@ -133,11 +133,11 @@ impl SyncRule for Copying {
         images: &'s [Image],
         effects: &'s mut Effects,
     ) -> RuleStep<'s> {
+        let graph = cx.odm.graph();
+        if !effects.are_in_transaction() || graph.copying(meta).next().is_none() {
+            return nothing();
+        }
         async move {
-            if !effects.are_in_transaction() {
-                return Ok(());
-            }
-            let graph = cx.odm.graph();
             let expected = std::mem::take(&mut effects.expected);
             for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
                 if hold(cx, edge, images, &expected, effects.pending()).await? {
