@@ -625,7 +625,10 @@ mod tests {
 
     #[test]
     fn the_condition_of_an_id_is_in_its_form() {
-        let pattern = Bson::RegularExpression(Regex::from_strings("^a", "").unwrap());
+        let pattern = Bson::RegularExpression(Regex {
+            pattern: "^a".try_into().unwrap(),
+            options: "".try_into().unwrap(),
+        });
         let operators = doc! { "$gt": 1 };
         let values = [Bson::Null, 7.into(), "a".into(), doc! { "a": 1 }.into()];
         for id in values
