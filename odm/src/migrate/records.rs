@@ -21,6 +21,7 @@ use std::time::Duration;
 type RunnerSession = Option<Arc<tokio::sync::Mutex<OneSession>>>;
 
 /// Documents by the name of their collection.
+#[cfg(feature = "cli")]
 type DocumentsIn = HashMap<String, Vec<Document>>;
 
 /// How long a process that waits for the lease sleeps before it asks again.
@@ -303,6 +304,7 @@ impl Migrations {
     }
 
     /// The same as far as it is possible in memory, and the changes that were left out.
+    #[cfg(feature = "cli")]
     pub(crate) fn in_memory_as_far_as_possible(
         &self,
         behind: usize,
