@@ -10,7 +10,7 @@ use crate::query::get::at;
 use crate::store::core::Core;
 use crate::store::scopes::lacks;
 use crate::{Collection, Document, Error, Filter, Odm, Result, Target};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::Bson;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
@@ -91,7 +91,7 @@ impl<T: Document> IntoFuture for Restore<T> {
                 trace.done(0, u64::from(restored) + cascaded);
                 Ok(Restored { restored, cascaded })
             };
-            trace.run(restored).await
+            trace.run(restored.boxed()).await
         }))
     }
 }

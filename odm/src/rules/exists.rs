@@ -68,6 +68,9 @@ impl AskedTargets {
         cx: &Cx<'_>,
         counts: impl Fn(Column, &Key, &RawDocument) -> bool,
     ) -> Result<HashMap<Column, HashSet<Key>>> {
+        if self.columns.is_empty() {
+            return Ok(HashMap::new());
+        }
         let mut queries = Vec::new();
         for (meta, by, keys) in &self.columns {
             for keys in key::chunks(keys) {
@@ -104,6 +107,9 @@ pub(crate) async fn before<'w>(
 ) -> Result<Vec<MissingReferences>> {
     let linked = linked_by_same(graph, writes.clone())?;
     let added: Vec<AddedReferences> = added.iter().cloned().chain(linked).collect();
+    if added.is_empty() {
+        return Ok(Vec::new());
+    }
     let columns: Vec<Column> = added.iter().map(|one| one.column(graph)).collect();
     let counts = counting(graph, &added);
     let own = keys_of_inserts(writes, &columns, counts);

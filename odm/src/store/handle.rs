@@ -408,11 +408,9 @@ impl Odm {
             options.is_some_and(|options| options.asks_for(meta.collection, name))
                 || with.iter().any(|path| root(path) == name)
         };
-        let left_out: Document = deferred::names(meta)
-            .filter(|name| !is_asked(name))
-            .map(|name| (name.to_owned(), Bson::Int32(0)))
-            .collect();
-        Some(left_out).filter(|left_out| !left_out.is_empty())
+        let mut left_out = deferred::names(meta).filter(|name| !is_asked(name)).peekable();
+        left_out.peek()?;
+        Some(left_out.map(|name| (name.to_owned(), Bson::Int32(0))).collect())
     }
 
     /// Takes off the options that an operation of a transaction can't have.
