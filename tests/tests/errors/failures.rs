@@ -115,10 +115,17 @@ async fn reconcile(odm: &Odm) {
 
 /// Changes an author as a program does that knows nothing of the library.
 async fn past_the_library(db: &odm::mongodb::Database, name: &str) {
-    let authors = db.collection::<Doc>("authors");
-    let set = doc! { "$set": { "name": name } };
-    let done = authors.update_one(doc! { "_id": 1_i64 }, set).await.unwrap();
-    assert_eq!(done.modified_count, 1);
+    let author = (db.collection::<Doc>("authors"), doc! { "$set": { "name": name } });
+    let mut session = db.client().start_session().await.unwrap();
+    // Within a transaction: an update outside of one keeps the lock of its collection on SecantusDB while it waits for a transaction, whose
+    // next statement waits for that lock.
+    let changed = session
+        .start_transaction()
+        .and_run(author, |session, (authors, set)| {
+            let changed = authors.update_one(doc! { "_id": 1_i64 }, set.clone());
+            async move { changed.session(session).await }.boxed()
+        });
+    assert_eq!(changed.await.unwrap().modified_count, 1);
 }
 
 /// "resume token stored before the event is applied": mongodb-data-sync.
